@@ -1,0 +1,83 @@
+//===- Interfaces.td - what a pass may ask an op ----------*- tablegen -*-===//
+//
+// Passes name interfaces, never ops. An op takes part in a pass by
+// implementing the interface that the pass asks for.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_IR_INTERFACES_TD
+#define KERATIN_IR_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def VjpOpInterface : OpInterface<"VjpOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    Reverse-mode derivative rule of one operation (vector-Jacobian product).
+  }];
+  let methods = [InterfaceMethod<[{
+      Returns, for each operand, the cotangent that flows back to it, or a null
+      Value where the operand is not differentiable. `cotangents` has one entry
+      per result; an entry may be null when that result is unused. Emits only
+      `ktn` ops, so that gradients have gradients.
+    }],
+    "::llvm::SmallVector<::mlir::Value>", "vjp",
+    (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$cotangents)>];
+}
+
+def ScalarBodyOpInterface : OpInterface<"ScalarBodyOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An elementwise op: each element of the result is a function of the elements
+    at the same (broadcast) position of the operands.
+  }];
+  let methods = [InterfaceMethod<[{
+      Emits the op on scalars (`arith` and `math`) and returns its value.
+    }],
+    "::mlir::Value", "buildScalar",
+    (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$args)>];
+}
+
+def ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    A reduction of operand 0 over `axes` by an associative combination with a
+    neutral element.
+  }];
+  let methods = [
+    InterfaceMethod<"The axes that are reduced, sorted, each in 0..rank-1.",
+      "::llvm::SmallVector<int64_t>", "getReducedAxes">,
+    InterfaceMethod<"The neutral element as a scalar attribute of the result's element type.",
+      "::mlir::TypedAttr", "getNeutralElement", (ins "::mlir::OpBuilder &":$b)>,
+    InterfaceMethod<"Emits the combination of two scalars.",
+      "::mlir::Value", "buildCombiner",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Value":$element, "::mlir::Value":$accumulator)>];
+}
+
+def DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op that is kept for readable dumps or for an optimisation on the graph,
+    and that the `core` stage replaces by a formula over smaller `ktn` ops.
+  }];
+  let methods = [InterfaceMethod<[{
+      Emits the formula before the op and returns one value per result, or
+      failure, with a diagnostic, when the op has no formula.
+    }],
+    "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
+    (ins "::mlir::OpBuilder &":$b)>];
+}
+
+def LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op with an image operand whose channels are at axis 1 (channels_first)
+    or at the last axis (channels_last): operand 0 and result 0 carry the
+    layout, the other operands do not depend on it.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether channels are first.", "bool", "isChannelsFirst">,
+    InterfaceMethod<"Marks the op channels_last; the caller transposes operand 0 and result 0.",
+      "void", "markChannelsLast">];
+}
+
+#endif // KERATIN_IR_INTERFACES_TD

@@ -1,0 +1,50 @@
+//===- Pipelines.h - the named stages of a compilation ----------*- C++ -*-===//
+#ifndef KERATIN_PASSES_PIPELINES_H
+#define KERATIN_PASSES_PIPELINES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <functional>
+#include <optional>
+
+namespace keratin {
+
+/// What is true of the module after each stage is told in docs/ARCHITECTURE.md.
+enum class Stage { Graph, Core, Layout, Linalg, Kernels, Loops, Llvm };
+
+/// "graph", "core" …, as on the command line.
+llvm::StringRef stageName(Stage stage);
+std::optional<Stage> parseStage(llvm::StringRef name);
+
+/// Runs the argument-free function `@evaluate` of a module at the `graph` stage
+/// on the host and returns the values of its results. Injected by codegen: what
+/// constants are worth is decided by the compiler itself, not by a second
+/// implementation of every op.
+using ConstantEvaluator =
+    std::function<llvm::FailureOr<llvm::SmallVector<mlir::ElementsAttr>>(
+        mlir::ModuleOp)>;
+
+struct PipelineOptions {
+  /// False is -O0: every stage, but no fusion, no tiles, no own mathematics.
+  bool optimize = true;
+  /// Bits of the target's vector registers: 128, 256 or 512.
+  unsigned vectorBits = 256;
+  /// Number of the target's vector registers: 16 or 32.
+  unsigned vectorRegisters = 16;
+  /// Null leaves constant expressions to run time.
+  ConstantEvaluator evaluateConstants;
+};
+
+/// Appends the passes that lead from `from` (exclusive) to `to` (inclusive).
+void buildPipeline(mlir::OpPassManager &pm, Stage from, Stage to,
+                   const PipelineOptions &options);
+
+/// Makes every pass and stage known to keratin-opt, the stages as
+/// `--keratin-STAGE`.
+void registerPassesAndStages();
+
+} // namespace keratin
+
+#endif // KERATIN_PASSES_PIPELINES_H

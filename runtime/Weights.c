@@ -1,0 +1,1 @@
+#include "keratin/abi.h"

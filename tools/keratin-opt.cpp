@@ -1,0 +1,20 @@
+//===- keratin-opt.cpp - runs passes and stages on IR text ----------------===//
+#include "ir/Ktn.h"
+#include "passes/Pipelines.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  mlir::registerAllPasses();
+  keratin::registerPassesAndStages();
+
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<keratin::ktn::KtnDialect>();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "Keratin optimizer driver\n", registry));
+}
