@@ -1,0 +1,55 @@
+# Thin: a target is a command or two. CMake knows how to build, ctest how to
+# test, .ci/packages which Debian packages both need.
+BUILD := build
+JOBS  := $(shell nproc)
+
+.PHONY: build demo test bench lint docs install ulp zoo deps clean
+
+build: $(BUILD)/build.ninja
+	cmake --build --preset release
+
+# From a model file to numbers printed by a C program that links it.
+demo: build
+	docs/demo/run $(BUILD)
+
+test: build
+	rm -rf $(BUILD)/test-results
+	ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS) \
+	  --output-junit test-results/ctest.xml || true
+	python3 tests/count.py $(BUILD)/test-results
+
+# Times kernels and models on this machine; not part of the tests.
+bench: build
+	$(BUILD)/bin/keratin-bench
+
+# Errors of the vector mathematics over all floats. Takes hours.
+ulp: build
+	$(BUILD)/bin/keratin-ulp
+
+# Large models built by real Keras, compared with float64 references. Needs
+# the network and a few GB of disk.
+zoo: build
+	tests/models/zoo $(BUILD)
+
+lint: deps-lint $(BUILD)/build.ninja
+	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-22 --dry-run --Werror
+	git ls-files '*.cpp' ':!tests' | xargs -P$(JOBS) -n1 clang-tidy-22 --quiet -p $(BUILD)
+
+docs: $(BUILD)/build.ninja
+	cmake --build --preset release --target docs
+
+PREFIX ?= /usr/local
+install: build
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+$(BUILD)/build.ninja: CMakePresets.json | deps
+	cmake --fresh --preset release
+
+.PHONY: deps-lint
+deps:
+	@.ci/packages build
+deps-lint:
+	@.ci/packages lint
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,53 @@
+"""Configuration of the lit tests: every .mlir and .test file below here.
+
+ctest passes the build tree; by hand, `lit tests/passes` takes `build`.
+"""
+
+import os
+import shutil
+
+import lit.formats
+
+root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+build = lit_config.params.get("build", os.path.join(root, "build"))
+llvm_tools = lit_config.params.get("llvm_tools", "/usr/lib/llvm-22/bin")
+cc = lit_config.params.get("cc", "clang-22")
+cxx = lit_config.params.get("cxx", "clang++-22")
+aarch64_cc = shutil.which("aarch64-linux-gnu-gcc")
+qemu_aarch64 = shutil.which("qemu-aarch64-static")
+warnings = "-Wall -Wextra -Wpedantic -Werror"
+
+config.name = "keratin"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.test_source_root = os.path.dirname(os.path.abspath(__file__))
+config.test_exec_root = os.path.join(build, "tests")
+
+# Programs go by their names: keratin-opt, FileCheck, llvm-nm, split-file ...
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(build, "bin"), llvm_tools, os.environ["PATH"]]
+)
+for name in ("HOME", "KERAS_HOME", "CCACHE_DIR", "ASAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions += [
+    ("%root", root),
+    ("%build", build),
+    ("%models", os.path.join(root, "tests", "models")),
+    ("%include", os.path.join(root, "runtime", "include")),
+    ("%python", "/usr/bin/python3"),
+    # C and C++ as a strict user compiles them.
+    ("%c_compiler", cc),
+    ("%cxx_compiler", cxx),
+    ("%cc", f"{cc} -std=c11 {warnings} -I{root}/runtime/include"),
+    ("%cxx", f"{cxx} -std=c++17 {warnings} -I{root}/runtime/include"),
+    (
+        "%aarch64_cc",
+        f"{aarch64_cc} -std=c11 {warnings} -I{root}/runtime/include",
+    ),
+    ("%qemu_aarch64", f"{qemu_aarch64} -L /usr/aarch64-linux-gnu"),
+]
+
+if aarch64_cc and qemu_aarch64:
+    config.available_features.add("qemu-aarch64")
