@@ -1,0 +1,43 @@
+//===- config.h - what a backend is configured with -------------*- C++ -*-===//
+//
+// The defaults come from the keys floatx, epsilon and image_data_format of
+// keras.json in $KERAS_HOME, or in ~/.keras; without such a file they are
+// "float32", 1e-7 and "channels_last". The file is read at the first use; one
+// that is not valid throws an Error that names the file, the key, the value and
+// what is allowed. Any thread may call these functions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CONFIG_H
+#define KERATIN_CONFIG_H
+
+#include "keratin/array.h"
+
+#include <string>
+#include <string_view>
+
+namespace keratin::backend {
+
+/// The default float type: float16, bfloat16, float32 or float64.
+DType floatx();
+void set_floatx(DType dtype);
+void set_floatx(std::string_view name);
+
+/// The fuzz factor of divisions and logarithms.
+double epsilon();
+/// Throws Error unless 0 < value < 1.
+void set_epsilon(double value);
+
+/// "channels_last" or "channels_first".
+std::string image_data_format();
+void set_image_data_format(std::string_view name);
+
+/// `name`, or image_data_format() when it is empty. Throws Error for a name
+/// that is none.
+std::string normalize_data_format(std::string_view name);
+
+/// Forgets what was set and reads keras.json again.
+void reload_config();
+
+} // namespace keratin::backend
+
+#endif // KERATIN_CONFIG_H

@@ -1,0 +1,118 @@
+//===- function.h - compiled functions of a graph ---------------*- C++ -*-===//
+#ifndef KERATIN_FUNCTION_H
+#define KERATIN_FUNCTION_H
+
+#include "keratin/tensor.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct ktn_model_info_t;
+
+namespace keratin::backend {
+
+/// Names that a function, its inputs and its outputs have in dumps, profiles
+/// and artefacts. Missing ones are made: placeholders have names, outputs are
+/// called after their position.
+struct FunctionNames {
+  std::string function = "function";
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+};
+
+/// How a function is compiled. What is not said here is the default of the
+/// command line `keratinc`.
+struct CompileSettings {
+  /// native, x86-64-v3, x86-64-v4, aarch64-linux-gnu, or triple,cpu,features
+  std::string target = "native";
+  bool optimize = true; ///< false is -O0, the reference
+  bool profile = false; ///< call the profile hook around each kernel
+  std::string dumpAfter;     ///< a pass name or "all"; empty: no dumps
+  std::string dumpDirectory; ///< where they go
+  bool timePasses = false;   ///< print the time of each pass
+  /// Progress: (what is being done, done, total).
+  std::function<void(std::string_view, unsigned, unsigned)> progress;
+};
+
+/// How a function is written to files.
+struct SaveOptions : CompileSettings {
+  /// A C identifier, prefix of the exported symbols; empty: from the file name.
+  std::string name;
+  /// `None` for any batch, or the extent of every leading `None`.
+  int64_t batch = None;
+  /// obj, lib, so or exe; or a stage, such as llvm, for its text in PREFIX.mlir.
+  std::string emit = "obj";
+  /// "embed", or "external" for a file PREFIX.weights.
+  std::string weights = "embed";
+};
+
+/// One kernel of a compiled function.
+struct KernelInfo {
+  std::string name;   ///< the layer it computes
+  std::string op;     ///< matmul, conv, elementwise …
+  std::string shapes; ///< for people
+  int64_t flops[2];   ///< flops[0] + batch * flops[1]
+  int64_t bytes[2];   ///< read once + written once, likewise
+  int64_t arenaOffset[2]; ///< of its result; -1 when it writes an output
+};
+
+/// An input or output of a function.
+struct TensorInfo {
+  std::string name;
+  DType dtype;
+  Shape shape;
+};
+
+/// Computes tensors of a graph from values of others. Compiled in process at
+/// the first call for the shapes of the call, and kept. A handle: copies are
+/// the same function. Calls from several threads are safe; updates of variables
+/// are then in the order in which the calls end.
+class Function {
+public:
+  Function() = default;
+  explicit operator bool() const { return impl != nullptr; }
+
+  /// The values of the outputs. Throws Error, and updates nothing, when an
+  /// input has not the dtype or not the known extents of its tensor; float and
+  /// integer inputs of another width are converted.
+  std::vector<Array> operator()(const std::vector<Array> &inputs) const;
+
+  const std::vector<TensorInfo> &inputs() const;
+  const std::vector<TensorInfo> &outputs() const;
+
+  /// How later calls are compiled; forgets what was compiled before.
+  void configure(const CompileSettings &settings);
+
+  /// Writes PREFIX.o (.a, .so, or the executable PREFIX), PREFIX.h and, with
+  /// external weights, PREFIX.weights. Variables are saved with their present
+  /// values; one that the function updates is an input and an output more,
+  /// called after it and `NAME_next`.
+  void save(const std::string &prefix, const SaveOptions &options = {}) const;
+
+  /// The IR after a stage: "graph", "core" … "llvm", "asm". Weights are elided.
+  std::string lower(std::string_view stage,
+                    const SaveOptions &options = {}) const;
+
+  /// The kernels that these options give.
+  std::vector<KernelInfo> kernels(const SaveOptions &options = {}) const;
+
+  /// The code in this process for inputs of these shapes: what operator() runs.
+  /// Valid until the function is configured anew or gone.
+  const ktn_model_info_t *compiled(const std::vector<Shape> &inputShapes) const;
+  /// Calls `hook(user, kernel, isEnd)` around each kernel of the code that
+  /// `compiled` gives, when it was compiled with `profile`.
+  void setProfileHook(const std::vector<Shape> &inputShapes,
+                      void (*hook)(void *, int32_t, int32_t), void *user) const;
+
+private:
+  friend class Graph;
+  struct Impl;
+  std::shared_ptr<Impl> impl;
+};
+
+} // namespace keratin::backend
+
+#endif // KERATIN_FUNCTION_H
