@@ -1,4 +1,5 @@
 //===- keratin-opt.cpp - runs passes and stages on IR text ----------------===//
+#include "codegen/cpu/CpuPasses.h"
 #include "ir/Ktn.h"
 #include "passes/Pipelines.h"
 
@@ -10,6 +11,7 @@
 int main(int argc, char **argv) {
   mlir::registerAllPasses();
   keratin::registerPassesAndStages();
+  keratin::registerCpuPasses();
 
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);

@@ -1,0 +1,34 @@
+//===- CpuPasses.h - kernels become CPU loops -------------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_CPUPASSES_H
+#define KERATIN_CODEGEN_CPU_CPUPASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir {
+namespace arith {
+class ArithDialect;
+}
+namespace math {
+class MathDialect;
+}
+namespace memref {
+class MemRefDialect;
+}
+namespace scf {
+class SCFDialect;
+}
+namespace vector {
+class VectorDialect;
+}
+} // namespace mlir
+
+namespace keratin {
+#define GEN_PASS_DECL
+#include "codegen/cpu/CpuPasses.h.inc"
+
+/// Makes the passes of this folder known to keratin-opt.
+void registerCpuPasses();
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_CPUPASSES_H

@@ -1,0 +1,51 @@
+//===- CpuPasses.td - kernels become CPU loops ------------*- tablegen -*-===//
+#ifndef KERATIN_CODEGEN_CPU_CPUPASSES_TD
+#define KERATIN_CODEGEN_CPU_CPUPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class EmitKernels<string mnemonic> : Pass<mnemonic, "::mlir::ModuleOp"> {
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+def EmitPlainLoops : EmitKernels<"ktn-emit-plain-loops"> {
+  let summary = "Rewrite kernels on tensors to scalar loops on memrefs";
+  let description = [{
+    Every function with the attribute `ktn.kernel` becomes a function without
+    results whose arguments are memrefs of the same shapes: one loop an output
+    dimension, inside them the loops of the reduction with the accumulators in
+    registers. Elementwise operands are computed where they are read. Nothing
+    is reordered, so this is the reference for `ktn-emit-tiles`.
+
+    Calls of the kernels are left alone; who plans the memory rewrites them.
+    Requires: the form of the stage `kernels` (docs/ARCHITECTURE.md).
+  }];
+}
+
+def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
+  let summary = "Rewrite kernels on tensors to register tiles on memrefs";
+  let description = [{
+    Every function with the attribute `ktn.kernel` becomes a function on
+    memrefs that keeps a tile of outputs, rows by vectors, in registers over
+    the whole reduction, applies the epilogue to it there and stores it.
+    Elementwise operands are computed where they are read. Kernels of the kind
+    `rows` are computed row by row, values between their steps in a scratch row.
+
+    An argument marked `ktn.constant` may be wanted in another order: its type
+    is then the one of `packedType` (codegen/cpu/Packing.h), with the
+    attributes `ktn.packed = {dim, block}` and `ktn.unpacked_type`.
+
+    What no tile fits becomes the loops of `ktn-emit-plain-loops`.
+    Requires: the form of the stage `kernels` (docs/ARCHITECTURE.md).
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "256",
+           "bits of a vector register of the target">,
+    Option<"vectorRegisters", "vector-registers", "unsigned", "16",
+           "number of vector registers of the target">];
+}
+
+#endif // KERATIN_CODEGEN_CPU_CPUPASSES_TD

@@ -1,0 +1,258 @@
+//===- Kernel.cpp - a kernel on its way from tensors to memrefs -----------===//
+#include "codegen/cpu/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+static MemRefType memrefType(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
+SmallVector<func::FuncOp> kernelsOf(ModuleOp module) {
+  SmallVector<func::FuncOp> kernels;
+  for (auto func : module.getOps<func::FuncOp>())
+    if (func->hasAttr(kernelAttr))
+      kernels.push_back(func);
+  return kernels;
+}
+
+LogicalResult verifyKernel(func::FuncOp from) {
+  if (!llvm::hasSingleElement(from.getBody()))
+    return from.emitError("a kernel has one block");
+  if (from.getNumResults() > from.getNumArguments())
+    return from.emitError("a kernel has a destination for each result");
+  for (auto [result, destination] :
+       llvm::zip_equal(from.getResultTypes(),
+                       from.getArgumentTypes().take_back(from.getNumResults())))
+    if (!isa<RankedTensorType>(result) || result != destination)
+      return from.emitError("result ")
+             << result << " has the destination " << destination;
+  for (Operation &op : from.front().without_terminator()) {
+    bool views = isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
+    if (views && !isa<BlockArgument>(op.getOperand(0)))
+      return op.emitError("a kernel reshapes nothing but its arguments");
+    bool scalars =
+        llvm::none_of(op.getOperandTypes(), llvm::IsaPred<TensorType>) &&
+        llvm::none_of(op.getResultTypes(), llvm::IsaPred<TensorType>) &&
+        op.getNumRegions() == 0 && isMemoryEffectFree(&op);
+    if (!views && !scalars &&
+        !isa<linalg::GenericOp, linalg::FillOp, tensor::EmptyOp, tensor::PadOp,
+             tensor::ConcatOp, tensor::DimOp>(op))
+      return op.emitError("is not an op of a kernel");
+    if (auto generic = dyn_cast<linalg::GenericOp>(op);
+        generic && !generic.hasPureTensorSemantics())
+      return op.emitError("is not on tensors");
+  }
+  return success();
+}
+
+Kernel::Kernel(func::FuncOp from)
+    : source(from), b(from.getContext()), location(from.getLoc()) {
+  start();
+}
+
+void Kernel::start() {
+  SmallVector<Type> types(source.getArgumentTypes());
+  for (Type &type : types)
+    if (isa<RankedTensorType>(type))
+      type = memrefType(type);
+  target = cast<func::FuncOp>(source->cloneWithoutRegions());
+  target.setType(b.getFunctionType(types, {}));
+  target.removeResAttrsAttr();
+  Block *entry = target.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  for (auto [before, after] :
+       llvm::zip_equal(source.getArguments(), entry->getArguments())) {
+    if (isa<MemRefType>(after.getType()))
+      memrefs[before] = after;
+    else
+      scalars.map(before, after);
+  }
+}
+
+void Kernel::restart() {
+  target.erase();
+  memrefs.clear();
+  scalars = IRMapping();
+  constants.clear();
+  start();
+}
+
+ValueRange Kernel::results() {
+  return source.front().getTerminator()->getOperands();
+}
+
+Value Kernel::destination(unsigned index) {
+  unsigned first = source.getNumArguments() - source.getNumResults();
+  return target.getArgument(first + index);
+}
+
+void Kernel::setMemref(Value tensor, Value memref) { memrefs[tensor] = memref; }
+
+Value Kernel::memrefOf(Value tensor) {
+  if (Value known = memrefs.lookup(tensor))
+    return known;
+  OpBuilder::InsertionGuard guard(b);
+  Value view;
+  if (auto op = tensor.getDefiningOp<tensor::CollapseShapeOp>()) {
+    if (Value source = memrefOf(op.getSrc())) {
+      b.setInsertionPointAfterValue(source);
+      view = memref::CollapseShapeOp::create(b, op.getLoc(), source,
+                                             op.getReassociationIndices());
+    }
+  } else if (auto op = tensor.getDefiningOp<tensor::ExpandShapeOp>()) {
+    // A dynamic size is arithmetic that may not stand at the top yet.
+    if (Value source = memrefOf(op.getSrc());
+        source && op.getOutputShape().empty()) {
+      b.setInsertionPointAfterValue(source);
+      view = memref::ExpandShapeOp::create(b, op.getLoc(),
+                                           memrefType(op.getType()), source,
+                                           op.getReassociationIndices());
+    }
+  }
+  if (view)
+    memrefs[tensor] = view;
+  return view;
+}
+
+Value Kernel::scalar(Value value) {
+  if (Value known = scalars.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  assert(op && op->getNumRegions() == 0 && "not a scalar of a kernel");
+  if (auto dim = dyn_cast<tensor::DimOp>(op))
+    if (std::optional<int64_t> number = dim.getConstantIndex())
+      return extent(dim.getSource(), *number);
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(scalar(operand));
+  // At the top, so that every later use is dominated by it.
+  OpBuilder::InsertionGuard guard(b);
+  Block &entry = target.front();
+  b.setInsertionPointToStart(&entry);
+  for (Value operand : operands)
+    if (Operation *before = operand.getDefiningOp();
+        before && !before->isBeforeInBlock(&*b.getInsertionPoint()))
+      b.setInsertionPointAfter(before);
+  Operation *copy = b.clone(*op, scalars);
+  copy->setOperands(operands);
+  scalars.map(op->getResults(), copy->getResults());
+  return scalars.lookup(value);
+}
+
+Value Kernel::index(int64_t value) {
+  Value &constant = constants[value];
+  if (!constant) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&target.front());
+    constant = arith::ConstantIndexOp::create(b, location, value);
+  }
+  return constant;
+}
+
+/// Where result `position` of some map of `op` is exactly the loop `dim`.
+static std::optional<std::pair<OpOperand *, unsigned>>
+findLoop(linalg::GenericOp op, unsigned dim) {
+  for (OpOperand &operand : op->getOpOperands())
+    for (auto [position, expr] :
+         llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+      if (expr == getAffineDimExpr(dim, op.getContext()))
+        return std::pair(&operand, unsigned(position));
+  return std::nullopt;
+}
+
+int64_t staticLoopExtent(linalg::GenericOp op, unsigned dim) {
+  for (OpOperand &operand : op->getOpOperands())
+    for (auto [position, expr] :
+         llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+      if (expr == getAffineDimExpr(dim, op.getContext()))
+        if (int64_t extent = op.getShape(&operand)[position];
+            !ShapedType::isDynamic(extent))
+          return extent;
+  return ShapedType::kDynamic;
+}
+
+Value Kernel::loopExtent(linalg::GenericOp op, unsigned dim) {
+  if (int64_t extent = staticLoopExtent(op, dim);
+      !ShapedType::isDynamic(extent))
+    return index(extent);
+  auto place = findLoop(op, dim);
+  assert(place && "linalg verifies that every loop has an extent");
+  return extent(place->first->get(), place->second);
+}
+
+Value Kernel::extent(Value tensor, int64_t dim) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (!type.isDynamicDim(dim))
+    return index(type.getDimSize(dim));
+  if (Value memref = memrefOf(tensor)) {
+    OpBuilder::InsertionGuard guard(b);
+    Value position = index(dim);
+    b.setInsertionPointAfter(position.getDefiningOp());
+    if (Operation *view = memref.getDefiningOp();
+        view && position.getDefiningOp()->isBeforeInBlock(view))
+      b.setInsertionPointAfter(view);
+    return memref::DimOp::create(b, location, memref, position);
+  }
+  Operation *op = tensor.getDefiningOp();
+  if (auto empty = dyn_cast<tensor::EmptyOp>(op))
+    return scalar(empty.getDynamicSize(dim));
+  if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+    OpOperand *init =
+        generic.getDpsInitOperand(cast<OpResult>(tensor).getResultNumber());
+    return extent(init->get(), dim);
+  }
+  if (auto fill = dyn_cast<linalg::FillOp>(op))
+    return extent(fill.getOutputs()[0], dim);
+  // pad and concat are roots: their destination has their shape.
+  for (auto [number, result] : llvm::enumerate(results()))
+    if (result == tensor) {
+      OpBuilder::InsertionGuard guard(b);
+      Value position = index(dim);
+      b.setInsertionPointAfter(position.getDefiningOp());
+      return memref::DimOp::create(b, location, destination(number), position);
+    }
+  llvm_unreachable("a kernel has tensors of no other origin");
+}
+
+void Kernel::setArgumentType(unsigned number, MemRefType type) {
+  SmallVector<Type> types(target.getArgumentTypes());
+  types[number] = type;
+  target.setType(b.getFunctionType(types, {}));
+  target.getArgument(number).setType(type);
+}
+
+func::FuncOp Kernel::finish() {
+  b.setInsertionPointToEnd(&target.front());
+  func::ReturnOp::create(b, location);
+  source->getBlock()->getOperations().insert(source->getIterator(),
+                                             target.getOperation());
+  source.erase();
+  return target;
+}
+
+SmallVector<Value>
+emitLoop(OpBuilder &b, Location loc, Value from, Value to, Value step,
+         ValueRange carried,
+         llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(b, loc, from, to, step, carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next =
+      body(loop.getInductionVar(), loop.getRegionIterArgs());
+  b.setInsertionPointToEnd(loop.getBody());
+  // Without carried values the builder has made the terminator.
+  if (!carried.empty())
+    scf::YieldOp::create(b, loc, next);
+  return SmallVector<Value>(loop.getResults());
+}
+
+} // namespace keratin

@@ -1,0 +1,91 @@
+//===- Kernel.h - a kernel on its way from tensors to memrefs ---*- C++ -*-===//
+//
+// What both emitters share: the new function, which memref stands for which
+// tensor, and how large things are.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_CPU_KERNEL_H
+#define KERATIN_CODEGEN_CPU_KERNEL_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace keratin {
+
+/// The name of the attribute that makes a function a kernel.
+inline constexpr llvm::StringLiteral kernelAttr = "ktn.kernel";
+
+/// The kernels of `module`, in order.
+llvm::SmallVector<mlir::func::FuncOp> kernelsOf(mlir::ModuleOp module);
+
+/// Whether `from` has the form of a kernel; a diagnostic says what has not.
+llvm::LogicalResult verifyKernel(mlir::func::FuncOp from);
+
+/// A kernel being rewritten: `from` on tensors, `to` on memrefs. `to` starts
+/// with an empty body and takes the place of `from` in `finish`.
+class Kernel {
+public:
+  explicit Kernel(mlir::func::FuncOp from);
+
+  /// The kernel's name for error messages and its place for diagnostics.
+  mlir::func::FuncOp from() const { return source; }
+  mlir::OpBuilder &builder() { return b; }
+  mlir::Location loc() const { return location; }
+
+  /// The values that the kernel returns, in order.
+  mlir::ValueRange results();
+  /// The memref that result `index` is written to.
+  mlir::Value destination(unsigned index);
+
+  /// The memref that holds `tensor`: an argument, or a view of one. Null when
+  /// the tensor is computed by the kernel.
+  mlir::Value memrefOf(mlir::Value tensor);
+  /// Makes `memref` the place of `tensor` from here on.
+  void setMemref(mlir::Value tensor, mlir::Value memref);
+
+  /// The value outside of linalg bodies that stands for `value` of `from`: a
+  /// constant or arithmetic on sizes.
+  mlir::Value scalar(mlir::Value value);
+  /// An index constant at the top of the function.
+  mlir::Value index(int64_t value);
+  /// Extent of dimension `dim` of `tensor`, wherever it comes from.
+  mlir::Value extent(mlir::Value tensor, int64_t dim);
+  /// Extent of dimension `dim` of the iteration space of `op`.
+  mlir::Value loopExtent(mlir::linalg::GenericOp op, unsigned dim);
+
+  /// Replaces the type of argument `number`, for a layout of its own.
+  void setArgumentType(unsigned number, mlir::MemRefType type);
+
+  /// Ends the new body and puts the function in the place of the old one.
+  mlir::func::FuncOp finish();
+  /// Forgets all that was emitted and starts again with an empty body.
+  void restart();
+
+private:
+  void start();
+
+  mlir::func::FuncOp source, target;
+  mlir::OpBuilder b;
+  mlir::Location location;
+  llvm::DenseMap<mlir::Value, mlir::Value> memrefs;
+  mlir::IRMapping scalars;
+  llvm::DenseMap<int64_t, mlir::Value> constants;
+};
+
+/// Static extent of dimension `dim` of the iteration space of `op`, or
+/// ShapedType::kDynamic.
+int64_t staticLoopExtent(mlir::linalg::GenericOp op, unsigned dim);
+
+/// Emits `for iv = from to to step step` around `body`, which gets the iv and
+/// the carried values and returns the next ones. Returns the last ones.
+llvm::SmallVector<mlir::Value>
+emitLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value from,
+         mlir::Value to, mlir::Value step, mlir::ValueRange carried,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
+                                                           mlir::ValueRange)>
+             body);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_KERNEL_H
