@@ -1,0 +1,41 @@
+//===- ArenaLayout.h - buffers that share one arena -------------*- C++ -*-===//
+#ifndef KERATIN_PASSES_ARENALAYOUT_H
+#define KERATIN_PASSES_ARENALAYOUT_H
+
+#include "passes/BatchSizes.h"
+
+#include "mlir/Support/LLVM.h"
+
+namespace keratin {
+
+/// From the first write to the last read, both included, in program order.
+struct BufferLife {
+  unsigned first = 0;
+  unsigned last = 0;
+
+  bool overlaps(BufferLife other) const {
+    return first <= other.last && other.first <= last;
+  }
+};
+
+struct ArenaRequest {
+  BatchSize bytes;
+  BufferLife life;
+};
+
+struct ArenaLayout {
+  BatchSize bytes; ///< of the whole arena
+  llvm::SmallVector<BatchSize> offsets; ///< one a request
+};
+
+/// Places every request at a multiple of `alignment` so that requests whose
+/// lives overlap share no byte, for every batch of 1 or more. Greedy by size
+/// (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+/// Inference", 2020). What the batch scales stands behind all that it does not.
+/// Fails when a size overflows.
+llvm::FailureOr<ArenaLayout>
+layoutArena(llvm::ArrayRef<ArenaRequest> requests, int64_t alignment);
+
+} // namespace keratin
+
+#endif // KERATIN_PASSES_ARENALAYOUT_H

@@ -1,0 +1,428 @@
+//===- KernelGroups.cpp - which ops are computed together -----------------===//
+#include "passes/KernelGroups.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// What an op is
+//===----------------------------------------------------------------------===//
+
+/// Fills that only start accumulators belong to the ops that accumulate.
+static bool onlyStartsAccumulators(linalg::FillOp fill) {
+  return llvm::all_of(fill->getUses(), [](OpOperand &use) {
+    auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
+    return generic && generic.isDpsInit(&use);
+  });
+}
+
+bool isKernelOp(Operation *op) {
+  if (auto fill = dyn_cast<linalg::FillOp>(op))
+    return !onlyStartsAccumulators(fill);
+  return isa<linalg::GenericOp, tensor::PadOp, tensor::ConcatOp>(op);
+}
+
+static bool isElementwise(Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  return generic && generic.getNumReductionLoops() == 0 &&
+         llvm::all_of(generic.getDpsInitsMutable(), [&](OpOperand &init) {
+           return generic.getMatchingIndexingMap(&init).isIdentity();
+         });
+}
+
+static bool isProduct(linalg::GenericOp generic) {
+  return generic.getNumDpsInputs() == 2 &&
+         linalg::detail::isContractionBody(
+             *generic.getBlock(), [](Operation *first, Operation *second) {
+               return (isa<arith::MulFOp>(first) && isa<arith::AddFOp>(second)) ||
+                      (isa<arith::MulIOp>(first) && isa<arith::AddIOp>(second));
+             });
+}
+
+/// Whether some input is read at `d_i * s + d_j * t`, as by a sliding window.
+static bool hasWindow(linalg::GenericOp generic) {
+  return llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
+    return llvm::any_of(
+        generic.getMatchingIndexingMap(input).getResults(), [](AffineExpr e) {
+          llvm::SmallDenseSet<unsigned, 4> dims;
+          e.walk([&](AffineExpr part) {
+            if (auto dim = dyn_cast<AffineDimExpr>(part))
+              dims.insert(dim.getPosition());
+          });
+          return dims.size() > 1;
+        });
+  });
+}
+
+static bool readsElsewhere(linalg::GenericOp generic) {
+  return !generic.getBody()->getOps<tensor::ExtractOp>().empty();
+}
+
+static llvm::StringRef kindOf(Operation *op) {
+  if (isa<tensor::PadOp>(op))
+    return "pad";
+  if (isa<tensor::ConcatOp>(op))
+    return "concat";
+  if (isa<linalg::FillOp>(op))
+    return "fill";
+  auto generic = cast<linalg::GenericOp>(op);
+  if (generic.getNumReductionLoops() == 0)
+    return readsElsewhere(generic) ? "gather" : "elementwise";
+  if (!isProduct(generic))
+    return hasWindow(generic) ? "pool" : "reduce";
+  if (!hasWindow(generic))
+    return "matmul";
+  // A depthwise window has no dimension of the kernel that is not in x too.
+  AffineMap x = generic.getIndexingMapsArray()[0];
+  AffineMap kernel = generic.getIndexingMapsArray()[1];
+  for (AffineExpr e : kernel.getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(e))
+      if (!x.isFunctionOfDim(dim.getPosition()))
+        return "conv";
+  return "depthwise";
+}
+
+/// A single-result reduction over the trailing loops of an input that is read
+/// in order, with one value a row.
+static bool isRowReduction(Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic || generic->getNumResults() != 1 || readsElsewhere(generic) ||
+      generic.getNumReductionLoops() == 0 || isProduct(generic))
+    return false;
+  int64_t rows = generic.getNumParallelLoops(), loops = generic.getNumLoops();
+  for (auto [index, type] : llvm::enumerate(generic.getIteratorTypesArray()))
+    if ((type == utils::IteratorType::parallel) != (int64_t(index) < rows))
+      return false;
+  AffineMap output =
+      generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
+  if (output != AffineMap::getMultiDimIdentityMap(loops, op->getContext())
+                    .getMajorSubMap(rows))
+    return false;
+  return llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
+    return generic.getMatchingIndexingMap(input).isIdentity();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Grouping
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Grouper {
+public:
+  Grouper(Block &block) : block(block) {
+    for (auto [index, op] : llvm::enumerate(block))
+      position[&op] = index;
+  }
+
+  SmallVector<KernelGroup> run(bool fuse);
+
+private:
+  using Members = llvm::SmallSetVector<Operation *, 8>;
+
+  bool isFree(Operation *op) const {
+    return op->getBlock() == &block && isKernelOp(op) && !grouped.contains(op);
+  }
+  void finish(const Members &members, llvm::StringRef kind);
+
+  void growEpilogue(Members &members);
+  void growRows(Members &members);
+  void absorbProducers(Members &members);
+  bool dependsOn(Operation *op, const Members &members) const;
+  bool readsAtOwnPosition(linalg::GenericOp consumer, Value value) const;
+
+  Block &block;
+  llvm::DenseMap<Operation *, unsigned> position;
+  llvm::DenseSet<Operation *> grouped;
+  SmallVector<KernelGroup> groups;
+};
+
+/// Operands of `op` and what its regions capture.
+void forEachInput(Operation *op, llvm::function_ref<void(Value)> visit) {
+  for (Value operand : op->getOperands())
+    visit(operand);
+  for (Region &region : op->getRegions())
+    visitUsedValuesDefinedAbove(region,
+                                [&](OpOperand *use) { visit(use->get()); });
+}
+
+/// Whether `op` needs `members` through an op that is not one of them. Then it
+/// cannot be computed together with them.
+bool Grouper::dependsOn(Operation *op, const Members &members) const {
+  unsigned first = ~0u;
+  for (Operation *member : members)
+    first = std::min(first, position.lookup(member));
+  llvm::DenseSet<Operation *> seen;
+  SmallVector<Operation *> worklist;
+  auto push = [&](Operation *user) {
+    forEachInput(user, [&](Value input) {
+      Operation *def = input.getDefiningOp();
+      def = def ? block.findAncestorOpInBlock(*def) : nullptr;
+      if (def && position.lookup(def) > first && !members.contains(def) &&
+          seen.insert(def).second)
+        worklist.push_back(def);
+    });
+  };
+  push(op);
+  while (!worklist.empty()) {
+    Operation *def = worklist.pop_back_val();
+    bool direct = false;
+    forEachInput(def, [&](Value input) {
+      if (Operation *source = input.getDefiningOp())
+        direct |= members.contains(source);
+    });
+    if (direct)
+      return true;
+    // An op of another group is computed with all of that group.
+    for (const KernelGroup &group : groups)
+      if (llvm::is_contained(group.ops, def))
+        for (Operation *other : group.ops)
+          if (seen.insert(other).second)
+            worklist.push_back(other);
+    push(def);
+  }
+  return false;
+}
+
+/// Whether each use of `value` by `consumer` is as an input, at the position of
+/// the element that is computed.
+bool Grouper::readsAtOwnPosition(linalg::GenericOp consumer,
+                                 Value value) const {
+  bool captured = false;
+  visitUsedValuesDefinedAbove(
+      consumer.getRegion(),
+      [&](OpOperand *use) { captured |= use->get() == value; });
+  if (captured)
+    return false;
+  return llvm::all_of(consumer->getOpOperands(), [&](OpOperand &use) {
+    return use.get() != value ||
+           (consumer.isDpsInput(&use) &&
+            consumer.getMatchingIndexingMap(&use).isIdentity());
+  });
+}
+
+void Grouper::growEpilogue(Members &members) {
+  while (true) {
+    Operation *last = members.back();
+    if (last->getNumResults() != 1)
+      return;
+    Value value = last->getResult(0);
+    Operation *next = nullptr;
+    for (Operation *user : value.getUsers()) {
+      if (!isFree(user) || !isElementwise(user) || dependsOn(user, members))
+        continue;
+      auto consumer = cast<linalg::GenericOp>(user);
+      if (readsElsewhere(consumer) || consumer->getNumResults() != 1 ||
+          !readsAtOwnPosition(consumer, value))
+        continue;
+      // Values of earlier members are no longer in registers at this point
+      // unless they too are read at the same position.
+      if (!llvm::all_of(members, [&](Operation *member) {
+            return llvm::all_of(member->getResults(), [&](Value v) {
+              return !llvm::is_contained(consumer->getOperands(), v) ||
+                     (isElementwise(member) &&
+                      readsAtOwnPosition(consumer, v)) ||
+                     v == value;
+            });
+          }))
+        continue;
+      if (!next || position.lookup(user) < position.lookup(next))
+        next = user;
+    }
+    if (!next)
+      return;
+    members.insert(next);
+  }
+}
+
+/// Grows the group of a row reduction by ops over the same rows: elementwise ones
+/// and reductions that follow from its values, and elementwise producers that only it needs.
+void Grouper::growRows(Members &members) {
+  auto seed = cast<linalg::GenericOp>(members.front());
+  unsigned rows = seed.getNumParallelLoops(), loops = seed.getNumLoops();
+  SmallVector<int64_t> extents = seed.getStaticLoopRanges();
+  int64_t rowBytes = 8;
+  for (int64_t extent : ArrayRef(extents).drop_front(rows)) {
+    if (ShapedType::isDynamic(extent) || extent > maxRowBytes ||
+        (rowBytes *= extent) > maxRowBytes)
+      return;
+  }
+
+  auto dependsOnlyOnRows = [&](AffineMap map) {
+    for (unsigned dim = rows; dim < map.getNumDims(); ++dim)
+      if (map.isFunctionOfDim(dim))
+        return false;
+    return true;
+  };
+  auto fits = [&](Operation *op) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic || !isFree(op) || readsElsewhere(generic) ||
+        generic->getNumResults() != 1)
+      return false;
+    bool whole = generic.getNumLoops() == loops &&
+                 ArrayRef(generic.getStaticLoopRanges()) == ArrayRef(extents);
+    bool perRow = generic.getNumLoops() == rows && isElementwise(op) &&
+                  ArrayRef(generic.getStaticLoopRanges()) ==
+                      ArrayRef(extents).take_front(rows);
+    if (!perRow && !(whole && (isElementwise(op) || isRowReduction(op))))
+      return false;
+    if (!isElementwise(op) && generic.getNumParallelLoops() != rows)
+      return false;
+    // Values of the group are read in their own row.
+    return llvm::all_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
+      Operation *def = input->get().getDefiningOp();
+      AffineMap map = generic.getMatchingIndexingMap(input);
+      if (!def || !members.contains(def))
+        return true;
+      bool isRow = cast<RankedTensorType>(input->get().getType()).getRank() ==
+                   int64_t(loops);
+      if (isRow)
+        return map.isIdentity();
+      return dependsOnlyOnRows(map) &&
+             map.getMajorSubMap(rows) ==
+                 AffineMap::getMultiDimIdentityMap(map.getNumDims(),
+                                                   map.getContext())
+                     .getMajorSubMap(rows);
+    });
+  };
+
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    SmallVector<Operation *> candidates;
+    for (Operation *member : members) {
+      for (Operation *user : member->getUsers())
+        candidates.push_back(user);
+    }
+    llvm::sort(candidates, [&](Operation *a, Operation *b) {
+      return position.lookup(a) < position.lookup(b);
+    });
+    for (Operation *user : candidates)
+      if (!members.contains(user) && user->getBlock() == &block &&
+          fits(user) && !dependsOn(user, members)) {
+        members.insert(user);
+        changed = true;
+      }
+    for (Operation *member : SmallVector<Operation *>(members.getArrayRef()))
+      for (Value operand : member->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        if (!def || members.contains(def) || !isFree(def) ||
+            !isElementwise(def) || !fits(def) ||
+            !llvm::all_of(def->getUsers(), [&](Operation *user) {
+              return members.contains(user);
+            }))
+          continue;
+        auto producer = cast<linalg::GenericOp>(def);
+        auto inRow = [&](Operation *user) {
+          auto consumer = cast<linalg::GenericOp>(user);
+          return producer.getNumLoops() != loops ||
+                 (consumer.getNumLoops() == loops &&
+                  readsAtOwnPosition(consumer, def->getResult(0)));
+        };
+        if (producer.getNumLoops() == loops &&
+            llvm::all_of(def->getUsers(), inRow)) {
+          members.insert(def);
+          changed = true;
+        }
+      }
+  }
+}
+
+/// Takes in elementwise producers that only the group's root reads, each
+/// element once.
+void Grouper::absorbProducers(Members &members) {
+  SmallVector<Operation *> worklist = {members.front()};
+  while (!worklist.empty()) {
+    Operation *consumer = worklist.pop_back_val();
+    for (OpOperand &use : consumer->getOpOperands()) {
+      Operation *def = use.get().getDefiningOp();
+      if (!def || members.contains(def) || !isFree(def) ||
+          !isElementwise(def) || def->getNumResults() != 1 ||
+          !def->hasOneUse() || readsElsewhere(cast<linalg::GenericOp>(def)))
+        continue;
+      if (auto generic = dyn_cast<linalg::GenericOp>(consumer))
+        if (!generic.isDpsInput(&use) ||
+            !generic.getMatchingIndexingMap(&use).isPermutation())
+          continue;
+      members.insert(def);
+      worklist.push_back(def);
+    }
+  }
+}
+
+void Grouper::finish(const Members &members, llvm::StringRef kind) {
+  KernelGroup group{{members.begin(), members.end()}, kind};
+  llvm::sort(group.ops, [&](Operation *a, Operation *b) {
+    return position.lookup(a) < position.lookup(b);
+  });
+  grouped.insert(members.begin(), members.end());
+  groups.push_back(std::move(group));
+}
+
+SmallVector<KernelGroup> Grouper::run(bool fuse) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : block)
+    if (isKernelOp(&op))
+      ops.push_back(&op);
+
+  // Products first: what follows them is free while the tile is in registers.
+  // Rows next, then what reads each element once, then the rest.
+  auto each = [&](llvm::function_ref<bool(Operation *)> isRoot,
+                  llvm::function_ref<llvm::StringRef(Members &)> grow) {
+    for (Operation *op : ops) {
+      if (grouped.contains(op) || !isRoot(op))
+        continue;
+      Members members;
+      members.insert(op);
+      llvm::StringRef kind = kindOf(op);
+      if (fuse)
+        kind = grow(members);
+      finish(members, kind);
+    }
+  };
+  each(
+      [](Operation *op) {
+        llvm::StringRef kind = kindOf(op);
+        return kind == "matmul" || kind == "conv" || kind == "depthwise" ||
+               kind == "pool";
+      },
+      [&](Members &members) {
+        growEpilogue(members);
+        return kindOf(members.front());
+      });
+  each(isRowReduction, [&](Members &members) -> llvm::StringRef {
+    growRows(members);
+    if (members.size() > 1)
+      return "rows";
+    absorbProducers(members);
+    return "reduce";
+  });
+  each([](Operation *op) { return !isElementwise(op); },
+       [&](Members &members) {
+         if (kindOf(members.front()) == "reduce")
+           growEpilogue(members);
+         absorbProducers(members);
+         return kindOf(members.front());
+       });
+  each([](Operation *) { return true; },
+       [&](Members &members) {
+         growEpilogue(members);
+         return kindOf(members.front());
+       });
+  return std::move(groups);
+}
+} // namespace
+
+SmallVector<KernelGroup> formKernelGroups(Block &block, bool fuse) {
+  return Grouper(block).run(fuse);
+}
+
+} // namespace keratin
