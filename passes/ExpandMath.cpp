@@ -1,0 +1,201 @@
+//===- ExpandMath.cpp - elementary functions without libm -----------------===//
+#include "passes/Passes.h"
+#include "passes/VectorMath.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace keratin {
+#define GEN_PASS_DEF_EXPANDMATH
+#include "passes/Passes.h.inc"
+
+/// An exp with this attribute has no positive argument, and its results below
+/// the normal numbers may be 0.
+static constexpr llvm::StringLiteral flushAttribute = "ktn.flush";
+
+/// The type in which a function of `type` values is computed; null: in none.
+static Type computeType(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (element.isF32() || element.isF64())
+    return type;
+  if (!element.isF16() && !element.isBF16())
+    return nullptr;
+  Type wide = Float32Type::get(type.getContext());
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.clone(wide);
+  return wide;
+}
+
+/// Replaces `op`, all of whose operands have its type, by what `write` makes of
+/// them; f16 and bf16 by way of f32.
+static LogicalResult
+rewriteWith(PatternRewriter &rewriter, Operation *op, VectorMathTarget target,
+            function_ref<Value(VectorMath &, ValueRange)> write) {
+  Type type = op->getResult(0).getType();
+  Type compute = computeType(type);
+  if (!compute)
+    return rewriter.notifyMatchFailure(op, "not a float of 16, 32 or 64 bits");
+  SmallVector<Value> operands(op->getOperands());
+  if (compute != type)
+    for (Value &operand : operands)
+      operand = arith::ExtFOp::create(rewriter, op->getLoc(), compute, operand);
+  VectorMath math(rewriter, op->getLoc(), compute, target);
+  Value result = write(math, operands);
+  if (compute != type)
+    result = arith::TruncFOp::create(rewriter, op->getLoc(), type, result);
+  rewriter.replaceOp(op, result);
+  return success();
+}
+
+namespace {
+
+template <typename OpTy, Value (VectorMath::*function)(Value)>
+struct ExpandUnary : OpRewritePattern<OpTy> {
+  ExpandUnary(MLIRContext *context, VectorMathTarget target)
+      : OpRewritePattern<OpTy>(context), target(target) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    return rewriteWith(rewriter, op, target,
+                       [](VectorMath &math, ValueRange operands) {
+                         return (math.*function)(operands[0]);
+                       });
+  }
+  VectorMathTarget target;
+};
+
+template <typename OpTy, Value (VectorMath::*function)(Value, Value)>
+struct ExpandBinary : OpRewritePattern<OpTy> {
+  ExpandBinary(MLIRContext *context, VectorMathTarget target)
+      : OpRewritePattern<OpTy>(context), target(target) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    return rewriteWith(rewriter, op, target,
+                       [](VectorMath &math, ValueRange operands) {
+                         return (math.*function)(operands[0], operands[1]);
+                       });
+  }
+  VectorMathTarget target;
+};
+
+/// The cheaper exp where the producer of the op asked for it.
+struct ExpandFlushedExp : OpRewritePattern<math::ExpOp> {
+  ExpandFlushedExp(MLIRContext *context, VectorMathTarget target)
+      : OpRewritePattern(context, /*benefit=*/2), target(target) {}
+
+  LogicalResult matchAndRewrite(math::ExpOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op->hasAttr(flushAttribute))
+      return rewriter.notifyMatchFailure(op, "wants the full range");
+    return rewriteWith(rewriter, op, target,
+                       [](VectorMath &math, ValueRange operands) {
+                         return math.expFlushed(operands[0]);
+                       });
+  }
+  VectorMathTarget target;
+};
+
+/// x^n by the x^y of floats: every 32-bit n is one in f64, in which pow works.
+struct ExpandIntegerPower : OpRewritePattern<math::FPowIOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FPowIOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    Type wide = rewriter.getF64Type();
+    if (auto vector = dyn_cast<VectorType>(type))
+      wide = vector.clone(wide);
+    Value base = op.getLhs();
+    if (wide != type)
+      base = arith::ExtFOp::create(rewriter, op.getLoc(), wide, base);
+    Value exponent =
+        arith::SIToFPOp::create(rewriter, op.getLoc(), wide, op.getRhs());
+    Value power =
+        math::PowFOp::create(rewriter, op.getLoc(), base, exponent);
+    if (wide != type)
+      power = arith::TruncFOp::create(rewriter, op.getLoc(), type, power);
+    rewriter.replaceOp(op, power);
+    return success();
+  }
+};
+
+struct ExpandFma : OpRewritePattern<math::FmaOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FmaOp op,
+                                PatternRewriter &rewriter) const override {
+    Value product = arith::MulFOp::create(rewriter, op.getLoc(), op.getA(),
+                                          op.getB());
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getC());
+    return success();
+  }
+};
+
+struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
+  using ExpandMathBase::ExpandMathBase;
+
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet integerPowers(context);
+    integerPowers.add<ExpandIntegerPower>(context);
+    walkAndApplyPatterns(getOperation(), std::move(integerPowers));
+
+    RewritePatternSet patterns(context);
+    VectorMathTarget target{hasFma, hasRounding};
+    patterns.add<ExpandFlushedExp, ExpandUnary<math::ExpOp, &VectorMath::exp>,
+                 ExpandUnary<math::ExpM1Op, &VectorMath::expm1>,
+                 ExpandUnary<math::LogOp, &VectorMath::log>,
+                 ExpandUnary<math::Log1pOp, &VectorMath::log1p>,
+                 ExpandUnary<math::TanhOp, &VectorMath::tanh>,
+                 ExpandUnary<math::ErfOp, &VectorMath::erf>,
+                 ExpandUnary<math::SinOp, &VectorMath::sin>,
+                 ExpandUnary<math::CosOp, &VectorMath::cos>,
+                 ExpandBinary<math::PowFOp, &VectorMath::pow>,
+                 ExpandBinary<arith::RemFOp, &VectorMath::remainder>>(context,
+                                                                     target);
+    if (!hasRounding)
+      patterns.add<ExpandUnary<math::FloorOp, &VectorMath::floor>,
+                   ExpandUnary<math::CeilOp, &VectorMath::ceil>,
+                   ExpandUnary<math::TruncOp, &VectorMath::trunc>,
+                   ExpandUnary<math::RoundEvenOp, &VectorMath::roundEven>>(
+          context, target);
+    if (!hasFma)
+      patterns.add<ExpandFma>(context);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    refuseLeftovers();
+  }
+
+private:
+  /// Whether the target computes `op` in place, without a library.
+  static bool isPlain(Operation *op) {
+    return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::ClampFOp,
+               math::CopySignOp, math::CountLeadingZerosOp,
+               math::CountTrailingZerosOp, math::CtPopOp, math::FloorOp,
+               math::FmaOp, math::IsFiniteOp, math::IsInfOp, math::IsNaNOp,
+               math::IsNormalOp, math::RoundEvenOp, math::RsqrtOp, math::SqrtOp,
+               math::TruncOp>(op);
+  }
+
+  void refuseLeftovers() {
+    WalkResult walk = getOperation()->walk([](Operation *op) {
+      bool isMath = isa_and_present<math::MathDialect>(op->getDialect());
+      if (!isa<arith::RemFOp>(op) && (!isMath || isPlain(op)))
+        return WalkResult::advance();
+      op->emitOpError("of ") << op->getResult(0).getType()
+                             << " has no expansion and would need libm";
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace keratin
