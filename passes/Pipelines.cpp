@@ -3,6 +3,10 @@
 
 #include "passes/Passes.h"
 
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
 using namespace mlir;
 
 namespace keratin {
@@ -21,9 +25,85 @@ std::optional<Stage> parseStage(llvm::StringRef name) {
   return std::nullopt;
 }
 
-void buildPipeline(OpPassManager &pm, Stage from, Stage to,
-                   const PipelineOptions &options) {}
+//===----------------------------------------------------------------------===//
+// The stages
+//===----------------------------------------------------------------------===//
 
-void registerPassesAndStages() { }
+/// Formulas instead of names, and every constant expression computed.
+static void addCore(OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createCanonicalizerPass());
+}
+
+static void addLayout(OpPassManager &pm, const PipelineOptions &options) {}
+
+static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {}
+
+static void addKernels(OpPassManager &pm, const PipelineOptions &options) {
+  FormKernelsOptions kernels;
+  kernels.fuse = options.optimize;
+  pm.addPass(createFormKernels(kernels));
+  // What the partition left without users.
+  pm.addPass(createCanonicalizerPass());
+}
+
+static void addLoops(OpPassManager &pm, const PipelineOptions &options) {
+  if (options.emitKernels)
+    options.emitKernels(pm, options);
+  pm.addPass(createPlanMemory());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+static void addLlvm(OpPassManager &pm, const PipelineOptions &options) {
+}
+
+void buildPipeline(OpPassManager &pm, Stage from, Stage to,
+                   const PipelineOptions &options) {
+  using AddStage = void (*)(OpPassManager &, const PipelineOptions &);
+  static constexpr std::pair<Stage, AddStage> story[] = {
+      {Stage::Core, addCore},       {Stage::Layout, addLayout},
+      {Stage::Linalg, addLinalg},   {Stage::Kernels, addKernels},
+      {Stage::Loops, addLoops},     {Stage::Llvm, addLlvm},
+  };
+  for (auto [stage, addStage] : story)
+    if (from < stage && stage <= to)
+      addStage(pm, options);
+}
+
+//===----------------------------------------------------------------------===//
+// keratin-opt
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct StageOptions : PassPipelineOptions<StageOptions> {
+  Option<bool> optimize{*this, "optimize",
+                        llvm::cl::desc("fuse, tile and vectorise")};
+  Option<unsigned> vectorBits{*this, "vector-bits",
+                              llvm::cl::desc("bits of a vector register")};
+  Option<unsigned> vectorRegisters{
+      *this, "vector-registers",
+      llvm::cl::desc("number of vector registers")};
+};
+} // namespace
+
+void registerPassesAndStages(const PipelineOptions &defaults) {
+  registerKeratinPasses();
+  for (unsigned index = 1; index < std::size(stageNames); ++index) {
+    Stage to = static_cast<Stage>(index), from = static_cast<Stage>(index - 1);
+    PassPipelineRegistration<StageOptions>(
+        ("keratin-" + stageName(to)).str(),
+        ("From stage " + stageName(from) + " to stage " + stageName(to)).str(),
+        [=](OpPassManager &pm, const StageOptions &given) {
+          PipelineOptions options = defaults;
+          if (given.optimize.hasValue())
+            options.optimize = given.optimize;
+          if (given.vectorBits.hasValue())
+            options.vectorBits = given.vectorBits;
+          if (given.vectorRegisters.hasValue())
+            options.vectorRegisters = given.vectorRegisters;
+          buildPipeline(pm, from, to, options);
+        });
+  }
+}
 
 } // namespace keratin

@@ -35,6 +35,10 @@ struct PipelineOptions {
   unsigned vectorRegisters = 16;
   /// Null leaves constant expressions to run time.
   ConstantEvaluator evaluateConstants;
+  /// Appends the passes that turn kernels on tensors into loops on memrefs:
+  /// the place where targets part ways. Supplied by codegen.
+  std::function<void(mlir::OpPassManager &, const PipelineOptions &)>
+      emitKernels;
 };
 
 /// Appends the passes that lead from `from` (exclusive) to `to` (inclusive).
@@ -42,8 +46,10 @@ void buildPipeline(mlir::OpPassManager &pm, Stage from, Stage to,
                    const PipelineOptions &options);
 
 /// Makes every pass and stage known to keratin-opt, the stages as
-/// `--keratin-STAGE`.
-void registerPassesAndStages();
+/// `--keratin-STAGE`, each of which starts from a module of the stage before.
+/// `options` are the defaults; `{optimize= vector-bits= vector-registers=}` on
+/// the command line replace them.
+void registerPassesAndStages(const PipelineOptions &options);
 
 } // namespace keratin
 

@@ -10,7 +10,9 @@
 
 int main(int argc, char **argv) {
   mlir::registerAllPasses();
-  keratin::registerPassesAndStages();
+  keratin::PipelineOptions options;
+  options.emitKernels = keratin::addCpuEmitter;
+  keratin::registerPassesAndStages(options);
   keratin::registerCpuPasses();
 
   mlir::DialectRegistry registry;

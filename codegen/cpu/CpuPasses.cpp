@@ -9,4 +9,15 @@ namespace {
 
 void registerCpuPasses() { registerCpuPassesPasses(); }
 
+void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  if (!options.optimize) {
+    pm.addPass(createEmitPlainLoops());
+    return;
+  }
+  EmitTilesOptions tiles;
+  tiles.vectorBits = options.vectorBits;
+  tiles.vectorRegisters = options.vectorRegisters;
+  pm.addPass(createEmitTiles(tiles));
+}
+
 } // namespace keratin

@@ -2,6 +2,8 @@
 #ifndef KERATIN_CODEGEN_CPU_CPUPASSES_H
 #define KERATIN_CODEGEN_CPU_CPUPASSES_H
 
+#include "passes/Pipelines.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -26,6 +28,10 @@ class VectorDialect;
 namespace keratin {
 #define GEN_PASS_DECL
 #include "codegen/cpu/CpuPasses.h.inc"
+
+/// Appends the emitter that `options` ask for: plain loops at -O0, else tiles.
+/// What PipelineOptions::emitKernels is on CPUs.
+void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options);
 
 /// Makes the passes of this folder known to keratin-opt.
 void registerCpuPasses();

@@ -20,7 +20,8 @@ def EmitPlainLoops : EmitKernels<"ktn-emit-plain-loops"> {
     registers. Elementwise operands are computed where they are read. Nothing
     is reordered, so this is the reference for `ktn-emit-tiles`.
 
-    Calls of the kernels are left alone; who plans the memory rewrites them.
+    Calls of the kernels follow: their operands are cast to memrefs, the casts
+    are what `ktn-plan-memory` gives places to.
     Requires: the form of the stage `kernels` (docs/ARCHITECTURE.md).
   }];
 }

@@ -1,5 +1,6 @@
 //===- EmitTiles.cpp - kernels as register tiles --------------------------===//
 #include "codegen/cpu/CpuPasses.h"
+#include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/PlainLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,6 +27,7 @@ struct EmitTiles : impl::EmitTilesBase<EmitTiles> {
         return signalPassFailure();
       kernel.finish();
     }
+    adaptKernelCalls(getOperation());
   }
 };
 } // namespace

@@ -9,6 +9,7 @@
 #include "codegen/cpu/PlainLoops.h"
 
 #include "codegen/cpu/CpuPasses.h"
+#include "codegen/cpu/KernelCalls.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -415,6 +416,7 @@ struct EmitPlainLoops : impl::EmitPlainLoopsBase<EmitPlainLoops> {
         return signalPassFailure();
       kernel.finish();
     }
+    adaptKernelCalls(getOperation());
   }
 };
 } // namespace
