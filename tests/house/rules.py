@@ -124,14 +124,15 @@ def syntax_errors(example):
 
 
 def pass_tests():
-    """Each pass has a lit test that runs it."""
+    """Each pass has a description and a lit test that runs it."""
     tests = "\n".join(read(name) for name in tracked("tests/*.mlir", "tests/*.test"))
-    for record in records("passes/Passes.td", "PassBase"):
-        flag = record["argument"]
-        if not re.search(rf"\b{re.escape(flag)}\b", tests):
-            yield f"passes/Passes.td: no test runs --{flag}"
-        if not (record.get("description") or "").strip():
-            yield f"passes/Passes.td: {flag} has no description"
+    for table in tracked("*Passes.td"):
+        for record in records(table, "PassBase"):
+            flag = record["argument"]
+            if not re.search(rf"-{re.escape(flag)}\b(?!-)", tests):
+                yield f"{table}: no test runs --{flag}"
+            if not (record.get("description") or "").strip():
+                yield f"{table}: {flag} has no description"
 
 
 def generated_files():

@@ -1,0 +1,220 @@
+//===- Convolution.cpp - rows of convolutions -----------------------------===//
+#include "OpTable.h"
+
+namespace keratin::optest {
+
+using S = const K::Shape &;
+using X = const K::Tensors &;
+
+/// One convolution; the spatial lists have one entry a spatial axis.
+struct Conv {
+  const char *name;
+  K::Ints image;  ///< spatial extents
+  int64_t channels;
+  K::Ints window; ///< spatial extents of the kernel
+  int64_t filters;
+  K::Ints strides, dilation;
+  const char *padding = "valid";
+  int64_t groups = 1;
+};
+
+static int64_t reach(int64_t window, int64_t dilation) {
+  return (window - 1) * dilation + 1;
+}
+
+/// Zeros before the image: TensorFlow's rule, as in Keras.
+static int64_t before(const Conv &conv, size_t axis) {
+  int64_t reached = reach(conv.window[axis], conv.dilation[axis]);
+  if (conv.padding == std::string("causal"))
+    return reached - 1;
+  if (conv.padding != std::string("same"))
+    return 0;
+  int64_t stride = conv.strides[axis], extent = conv.image[axis];
+  int64_t out = (extent + stride - 1) / stride;
+  return std::max<int64_t>((out - 1) * stride + reached - extent, 0) / 2;
+}
+
+static int64_t outputExtent(const Conv &conv, size_t axis) {
+  int64_t stride = conv.strides[axis], extent = conv.image[axis];
+  if (conv.padding != std::string("valid"))
+    return (extent + stride - 1) / stride;
+  return (extent - reach(conv.window[axis], conv.dilation[axis])) / stride + 1;
+}
+
+/// y[n, p, f] = sum over q, c of x[n, p * stride + q * dilation - before, c]
+///   * w[q, c, f], where c counts within the group of f.
+static Values convolve(const Conv &conv, const Values &x, const Values &w) {
+  size_t spatial = conv.image.size();
+  K::Shape shape = {x.shape[0]};
+  for (size_t axis = 0; axis < spatial; ++axis)
+    shape.push_back(outputExtent(conv, axis));
+  shape.push_back(conv.filters);
+  int64_t perGroup = conv.channels / conv.groups;
+  return generate(shape, [&](S index) {
+    int64_t filter = index.back();
+    int64_t firstChannel = filter / (conv.filters / conv.groups) * perGroup;
+    double sum = 0;
+    forEachIndex(conv.window, [&](S q) {
+      K::Shape at = index, from = q;
+      from.insert(from.end(), {0, filter});
+      for (size_t axis = 0; axis < spatial; ++axis) {
+        int64_t &position = at[axis + 1];
+        position = position * conv.strides[axis] +
+                   q[axis] * conv.dilation[axis] - before(conv, axis);
+        if (position < 0 || position >= conv.image[axis])
+          return;
+      }
+      for (int64_t c = 0; c < perGroup; ++c) {
+        at.back() = firstChannel + c;
+        from[spatial] = c;
+        sum += x[at] * w[from];
+      }
+    });
+    return sum;
+  });
+}
+
+/// Axes of a channels_first array in the order of channels_last, and back.
+static std::vector<int64_t> toLast(size_t spatial) {
+  return spatial == 1   ? std::vector<int64_t>{0, 2, 1}
+         : spatial == 2 ? std::vector<int64_t>{0, 2, 3, 1}
+                        : std::vector<int64_t>{0, 2, 3, 4, 1};
+}
+static std::vector<int64_t> toFirst(size_t spatial) {
+  return spatial == 1   ? std::vector<int64_t>{0, 2, 1}
+         : spatial == 2 ? std::vector<int64_t>{0, 3, 1, 2}
+                        : std::vector<int64_t>{0, 4, 1, 2, 3};
+}
+
+static K::Shape imageShape(const Conv &conv, bool channelsFirst) {
+  K::Shape shape = {tableBatch};
+  if (channelsFirst)
+    shape.push_back(conv.channels);
+  shape.insert(shape.end(), conv.image.begin(), conv.image.end());
+  if (!channelsFirst)
+    shape.push_back(conv.channels);
+  return shape;
+}
+
+/// The same convolution in both data formats.
+static std::vector<Row> inBothFormats(const Conv &conv) {
+  std::vector<Row> rows;
+  for (bool first : {false, true}) {
+    K::Shape kernel = conv.window;
+    kernel.insert(kernel.end(), {conv.channels / conv.groups, conv.filters});
+    rows.push_back(
+        {.name = std::string(conv.name) + (first ? "_channels_first" : ""),
+         .shapes = {imageShape(conv, first), kernel},
+         .op =
+             [=](X x) {
+               return K::conv(x[0], x[1], conv.strides, conv.padding,
+                              first ? "channels_first" : "channels_last",
+                              conv.dilation, conv.groups);
+             },
+         .formula =
+             [=](const std::vector<Values> &x) {
+               size_t spatial = conv.image.size();
+               if (!first)
+                 return convolve(conv, x[0], x[1]);
+               Values image = permute(x[0], toLast(spatial));
+               return permute(convolve(conv, image, x[1]), toFirst(spatial));
+             },
+         .tolerance = 4e-6,
+         .weights = 1});
+  }
+  return rows;
+}
+
+/// y = depthwise(x): channel c * m + j of the result is channel c of x with
+/// w[.., c, j], a convolution with a group a channel.
+static Row depthwise(const char *name, int64_t multiplier, K::Ints strides,
+                     const char *padding) {
+  Conv conv = {.name = name,
+               .image = {9, 8},
+               .channels = 10,
+               .window = {3, 3},
+               .filters = 10 * multiplier,
+               .strides = strides,
+               .dilation = {1, 1},
+               .padding = padding,
+               .groups = 10};
+  return {.name = name,
+          .shapes = {imageShape(conv, false), {3, 3, 10, multiplier}},
+          .op =
+              [=](X x) {
+                return K::depthwise_conv2d(x[0], x[1], strides, padding,
+                                           "channels_last");
+              },
+          .formula =
+              [=](const std::vector<Values> &x) {
+                Values grouped = x[1];
+                grouped.shape = {3, 3, 1, 10 * multiplier};
+                return convolve(conv, x[0], grouped);
+              },
+          .tolerance = 4e-6,
+          .weights = 1};
+}
+
+/// x[n, p, c] w[q, f, c] is added to y[n, p * stride + q - before, f].
+static Row transposed(const char *name, int64_t extent, int64_t window,
+                      int64_t stride, const char *padding) {
+  bool same = padding == std::string("same");
+  int64_t out = same ? extent * stride
+                     : extent * stride + std::max<int64_t>(window - stride, 0);
+  int64_t before = same ? std::max<int64_t>(window - stride, 0) / 2 : 0;
+  return {.name = name,
+          .shapes = {{tableBatch, extent, extent, 4}, {window, window, 6, 4}},
+          .op =
+              [=](X x) {
+                return K::conv2d_transpose(x[0], x[1], {K::None, out, out, 6},
+                                           {stride, stride}, padding,
+                                           "channels_last");
+              },
+          .formula =
+              [=](const std::vector<Values> &x) {
+                Values y({x[0].shape[0], out, out, 6});
+                forEachIndex(x[0].shape, [&](S i) {
+                  forEachIndex({window, window, 6}, [&](S q) {
+                    int64_t row = i[1] * stride + q[0] - before;
+                    int64_t column = i[2] * stride + q[1] - before;
+                    if (row >= 0 && row < out && column >= 0 && column < out)
+                      y[{i[0], row, column, q[2]}] +=
+                          x[0][i] * x[1][{q[0], q[1], q[2], i[3]}];
+                  });
+                });
+                return y;
+              },
+          .tolerance = 4e-6,
+          .weights = 1};
+}
+
+std::vector<Row> convolutionRows() {
+  std::vector<Row> rows = {
+      depthwise("depthwise_conv2d", 1, {1, 1}, "same"),
+      depthwise("depthwise_conv2d_multiplied", 2, {1, 1}, "valid"),
+      depthwise("depthwise_conv2d_strided", 1, {2, 2}, "same"),
+      transposed("conv2d_transpose", 4, 3, 2, "valid"),
+      transposed("conv2d_transpose_same", 4, 3, 2, "same"),
+      transposed("conv2d_transpose_no_overlap", 3, 2, 2, "valid"),
+  };
+  for (const Conv &conv : std::vector<Conv>{
+           {"conv1d", {11}, 5, {3}, 7, {1}, {1}},
+           {"conv1d_causal_dilated", {11}, 5, {3}, 7, {1}, {2}, "causal"},
+           {"conv1d_strided", {11}, 5, {4}, 7, {2}, {1}, "same"},
+           {"conv2d", {7, 8}, 5, {3, 3}, 17, {1, 1}, {1, 1}},
+           {"conv2d_same", {7, 8}, 4, {3, 3}, 32, {1, 1}, {1, 1}, "same"},
+           {"conv2d_1x1", {5, 6}, 9, {1, 1}, 18, {1, 1}, {1, 1}},
+           {"conv2d_strided", {9, 8}, 3, {3, 3}, 8, {2, 2}, {1, 1}, "same"},
+           {"conv2d_dilated", {9, 9}, 3, {3, 2}, 8, {1, 1}, {2, 3}},
+           {"conv2d_even_window", {6, 6}, 3, {4, 2}, 5, {1, 1}, {1, 1}, "same"},
+           {"conv2d_grouped", {6, 7}, 6, {3, 3}, 8, {1, 1}, {1, 1}, "same", 2},
+           {"conv3d", {4, 5, 6}, 3, {2, 3, 2}, 5, {1, 1, 1}, {1, 1, 1}},
+           {"conv3d_same", {4, 5, 4}, 2, {3, 3, 3}, 4, {2, 1, 1}, {1, 1, 1},
+            "same"},
+       })
+    for (Row &row : inBothFormats(conv))
+      rows.push_back(std::move(row));
+  return rows;
+}
+
+} // namespace keratin::optest
