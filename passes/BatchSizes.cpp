@@ -58,6 +58,8 @@ static Value followShape(Value value) {
       value = style.getTiedOpOperand(result)->get();
     else if (auto cast = dyn_cast<tensor::CastOp>(op))
       value = cast.getSource();
+    else if (auto cast = dyn_cast<UnrealizedConversionCastOp>(op))
+      value = cast.getOperand(0); // a memref that stands for a tensor
     else if (auto loop = dyn_cast<scf::ForOp>(op))
       value = loop.getInitArgs()[result.getResultNumber()];
     else if (auto call = dyn_cast<func::CallOp>(op))

@@ -1,0 +1,75 @@
+//===- ArenaLayoutTest.cpp - buffers that share one arena -----------------===//
+#include "passes/ArenaLayout.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+using namespace keratin;
+
+namespace {
+
+constexpr int64_t alignment = 64;
+
+/// Whether two requests that live together share a byte at `batch`.
+bool collides(llvm::ArrayRef<ArenaRequest> requests, const ArenaLayout &layout,
+              int64_t batch) {
+  auto at = [&](BatchSize size) { return size.fixed + batch * size.perBatch; };
+  for (size_t i = 0; i < requests.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (requests[i].life.overlaps(requests[j].life) &&
+          at(layout.offsets[i]) < at(layout.offsets[j]) + at(requests[j].bytes) &&
+          at(layout.offsets[j]) < at(layout.offsets[i]) + at(requests[i].bytes))
+        return true;
+  return false;
+}
+
+TEST(ArenaLayout, ReusesBytesOfTheDead) {
+  ArenaRequest chain[] = {{{0, 100}, {0, 1}}, {{0, 100}, {1, 2}},
+                          {{0, 100}, {2, 3}}, {{0, 100}, {3, 4}}};
+  auto layout = layoutArena(chain, alignment);
+  ASSERT_TRUE(succeeded(layout));
+  EXPECT_EQ(layout->bytes, (BatchSize{0, 256}));
+}
+
+TEST(ArenaLayout, KeepsTheLivingApartForEveryBatch) {
+  llvm::SmallVector<ArenaRequest> requests;
+  for (unsigned i = 0; i < 40; ++i)
+    requests.push_back({i % 3 ? BatchSize{0, 7 + (i * 37) % 911}
+                              : BatchSize{13 + (i * 53) % 701, 0},
+                        {i, i + (i * 7) % 11}});
+  auto layout = layoutArena(requests, alignment);
+  ASSERT_TRUE(succeeded(layout));
+  for (int64_t batch : {1, 2, 3, 64, 1000}) {
+    EXPECT_FALSE(collides(requests, *layout, batch)) << "batch " << batch;
+    for (auto [request, offset] : llvm::zip(requests, layout->offsets)) {
+      EXPECT_EQ((offset.fixed + batch * offset.perBatch) % alignment, 0);
+      EXPECT_LE(offset.fixed + batch * offset.perBatch + request.bytes.fixed +
+                    batch * request.bytes.perBatch,
+                layout->bytes.fixed + batch * layout->bytes.perBatch);
+    }
+  }
+}
+
+TEST(ArenaLayout, OfNothingIsEmpty) {
+  auto layout = layoutArena({}, alignment);
+  ASSERT_TRUE(succeeded(layout));
+  EXPECT_EQ(layout->bytes, (BatchSize{0, 0}));
+}
+
+TEST(ArenaLayout, RefusesSizesThatOverflow) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_TRUE(failed(layoutArena({{{most, 0}, {0, 1}}}, alignment)));
+  ArenaRequest two[] = {{{most - 100, 0}, {0, 1}}, {{most - 100, 0}, {0, 1}}};
+  EXPECT_TRUE(failed(layoutArena(two, alignment)));
+}
+
+TEST(BatchSize, RefusesWhatIsNotLinear) {
+  EXPECT_EQ(multiply({0, 2}, {3, 0}), (BatchSize{0, 6}));
+  EXPECT_EQ(multiply({0, 2}, {0, 3}), std::nullopt);
+  EXPECT_EQ(multiply({INT64_MAX, 0}, {2, 0}), std::nullopt);
+  EXPECT_EQ(add({1, 2}, {3, -2}), (BatchSize{4, 0}));
+  EXPECT_EQ(add({INT64_MAX, 0}, {1, 0}), std::nullopt);
+}
+
+} // namespace

@@ -1,0 +1,157 @@
+// RUN: keratin-opt %s --ktn-form-kernels --canonicalize --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-form-kernels=fuse=false --canonicalize --split-input-file | FileCheck %s --check-prefix=ALONE
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#col = affine_map<(d0, d1) -> (d1)>
+#x = affine_map<(d0, d1, d2) -> (d0, d2)>
+#w = affine_map<(d0, d1, d2) -> (d2, d1)>
+#y = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// The bias joins its product, the four steps of the softmax are one kernel of
+// rows. Two uses of the product's value do not part it from its bias. The kernel is
+// named after its layer, and the weights are marked.
+// CHECK-LABEL: func @dense_softmax(
+// CHECK:         call @head_dense(
+// CHECK-SAME:      ktn.flops = array<i64: 0, 15690>
+// CHECK-NEXT:    call @rows(
+// CHECK-NEXT:    return
+// CHECK:       func.func private @head_dense(
+// CHECK-SAME:    %{{.+}}: tensor<?x784xf32>, %{{.+}}: tensor<784x10xf32> {ktn.constant}, %{{.+}}: tensor<10xf32> {ktn.constant}, %[[OUT:.+]]: tensor<?x10xf32>)
+// CHECK-SAME:    ktn.kernel = "matmul"
+// CHECK:         arith.mulf
+// CHECK:         linalg.generic
+// CHECK-SAME:      outs(%[[OUT]] :
+// CHECK:       func.func private @rows(
+// CHECK-SAME:    ktn.kernel = "rows"
+// CHECK-COUNT-4: linalg.generic
+// CHECK-NOT:     linalg.generic
+// ALONE-LABEL: func @dense_softmax(
+// ALONE-COUNT-6: call @
+// ALONE-NEXT:    return
+func.func @dense_softmax(%image: tensor<?x784xf32>, %w: tensor<784x10xf32>, %bias: tensor<10xf32>) -> tensor<?x10xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %lowest = arith.constant 0xFF800000 : f32
+  %kernel = arith.constant dense<0.5> : tensor<784x10xf32>
+  %offset = arith.constant dense<[0.,1.,2.,3.,4.,5.,6.,7.,8.,9.]> : tensor<10xf32>
+  %n = tensor.dim %image, %c0 : tensor<?x784xf32>
+  %e = tensor.empty(%n) : tensor<?x10xf32>
+  %er = tensor.empty(%n) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x10xf32>) -> tensor<?x10xf32>
+  %p = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%image, %kernel : tensor<?x784xf32>, tensor<784x10xf32>) outs(%f : tensor<?x10xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %s = arith.addf %m, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<?x10xf32> loc("head/dense")
+  %z = linalg.generic {indexing_maps = [#id, #col, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%p, %offset : tensor<?x10xf32>, tensor<10xf32>) outs(%e : tensor<?x10xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?x10xf32>
+  %fm = linalg.fill ins(%lowest : f32) outs(%er : tensor<?xf32>) -> tensor<?xf32>
+  %max = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+    ins(%z : tensor<?x10xf32>) outs(%fm : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.maximumf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  %ex = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%z, %max : tensor<?x10xf32>, tensor<?xf32>) outs(%e : tensor<?x10xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.subf %a, %b : f32
+    %t = math.exp %s : f32
+    linalg.yield %t : f32
+  } -> tensor<?x10xf32>
+  %fs = linalg.fill ins(%zero : f32) outs(%er : tensor<?xf32>) -> tensor<?xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+    ins(%ex : tensor<?x10xf32>) outs(%fs : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%ex, %sum : tensor<?x10xf32>, tensor<?xf32>) outs(%e : tensor<?x10xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.divf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?x10xf32>
+  return %y : tensor<?x10xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#x = affine_map<(d0, d1, d2) -> (d0, d2)>
+#w = affine_map<(d0, d1, d2) -> (d2, d1)>
+#y = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// A residual: the sum cannot join the first product, which the second one
+// needs, but it joins the second. Products of the same structure share a kernel.
+// CHECK-LABEL: func @residual(
+// CHECK:         %[[A:.+]] = call @[[FIRST:[a-z_0-9]+]](
+// CHECK:         call @[[SECOND:[a-z_0-9]+]](%[[A]],
+// CHECK-NEXT:    return
+func.func @residual(%a: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %p = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %w : tensor<4x8xf32>, tensor<8x8xf32>) outs(%f : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %m = arith.mulf %i, %j : f32
+    %s = arith.addf %m, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  %q = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%p, %w : tensor<4x8xf32>, tensor<8x8xf32>) outs(%f : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %m = arith.mulf %i, %j : f32
+    %s = arith.addf %m, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%q, %p : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %s = arith.addf %i, %j : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+// Equal structure is one kernel; what differs in a constant is another.
+// CHECK-LABEL: func @twins(
+// CHECK:         call @[[K:[a-z_0-9]+]](
+// CHECK:         call @[[K]](
+// CHECK:         call @{{[a-z_0-9]+}}(
+// CHECK-COUNT-2: func.func private
+// CHECK-NOT:     func.func private
+// ALONE-LABEL: func @twins(
+func.func @twins(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %two = arith.constant 2.0 : f32
+  %three = arith.constant 3.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%a : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %s = arith.mulf %i, %two : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%b : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %s = arith.mulf %i, %two : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%b : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %s = arith.mulf %i, %three : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  return %x, %y, %z : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
