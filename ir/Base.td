@@ -32,13 +32,24 @@ def Ktn_DataFormat : I32EnumAttr<"DataFormat", "position of the channel axis", [
 def Ktn_DataFormatAttr : EnumAttr<Ktn_Dialect, Ktn_DataFormat, "data_format">;
 
 def Ktn_Float : AnyTypeOf<[F16, BF16, F32, F64]>;
-def Ktn_Integer : AnyTypeOf<[I8, I16, I32, I64, UI8]>;
+def Ktn_SignlessInteger : AnyTypeOf<[I8, I16, I32, I64]>;
+def Ktn_Integer : AnyTypeOf<[Ktn_SignlessInteger, UI8]>;
 def Ktn_Element : AnyTypeOf<[Ktn_Float, Ktn_Integer, I1]>;
 def Ktn_Tensor : RankedTensorOf<[Ktn_Element]>;
-def Ktn_NumberTensor : RankedTensorOf<[Ktn_Float, Ktn_Integer]>;
+/// What arithmetic takes: ui8 is a storage type, cast it first.
+def Ktn_NumberTensor : RankedTensorOf<[Ktn_Float, Ktn_SignlessInteger]>;
 def Ktn_FloatTensor : RankedTensorOf<[Ktn_Float]>;
 def Ktn_IntegerTensor : RankedTensorOf<[Ktn_Integer]>;
 def Ktn_BoolTensor : RankedTensorOf<[I1]>;
+/// Extents of a shape, known at run time.
+def Ktn_ExtentsTensor : 1DTensorOf<[I64]>;
+
+/// A signed 64-bit integer: an axis, a count.
+def Ktn_I64Attr
+    : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit integer attribute"> {
+  let convertFromStorage = "$_self.getInt()";
+}
+def Ktn_ElementTypeAttr : TypeAttrBase<"::mlir::Type", "element type attribute">;
 
 /// Every op of the dialect. `kerasName` is the function of the backend API that
 /// keratin-opgen declares for it; empty for ops that the API does not show.

@@ -1,1 +1,95 @@
+#include "ir/Inference.h"
 #include "ir/Ktn.h"
+
+using namespace mlir;
+using namespace keratin::ktn;
+
+//===----------------------------------------------------------------------===//
+// gather
+//===----------------------------------------------------------------------===//
+
+LogicalResult GatherOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                         Adaptor adaptor,
+                                         InferredTypes &types) {
+  FailureOr<RankedTensorType> x = inferRanked(location, adaptor.getX());
+  FailureOr<RankedTensorType> indices =
+      inferRanked(location, adaptor.getIndices());
+  int64_t axis = adaptor.getAxis();
+  int64_t batch = adaptor.getBatchDims();
+  if (failed(x) || failed(indices) ||
+      failed(checkAxis(location, "axis", axis, x->getRank())))
+    return failure();
+  if (batch < 0 || batch > axis || batch > indices->getRank())
+    return emitOptionalError(location, "batch_dims is ", batch,
+                             " but the axis is ", axis,
+                             " and the indices have rank ", indices->getRank());
+  if (x->getDimSize(axis) == 0)
+    return emitOptionalError(location, "axis ", axis, " of ",
+                             formatShape(x->getShape()),
+                             " is empty but must have an element to gather");
+  SmallVector<int64_t> shape;
+  for (int64_t i : llvm::seq(batch)) {
+    FailureOr<int64_t> merged =
+        mergeExtents(x->getDimSize(i), indices->getDimSize(i));
+    if (failed(merged))
+      return emitOptionalError(location, "batch axis ", i, " has ",
+                               x->getDimSize(i), " elements in x and ",
+                               indices->getDimSize(i), " in indices");
+    shape.push_back(*merged);
+  }
+  llvm::append_range(shape, x->getShape().slice(batch, axis - batch));
+  llvm::append_range(shape, indices->getShape().drop_front(batch));
+  llvm::append_range(shape, x->getShape().drop_front(axis + 1));
+  return inferTensor(location, shape, x->getElementType(), types);
+}
+
+//===----------------------------------------------------------------------===//
+// scatter_add
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScatterAddOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                             Adaptor adaptor,
+                                             InferredTypes &types) {
+  FailureOr<RankedTensorType> x = inferRanked(location, adaptor.getX());
+  if (failed(x))
+    return failure();
+  types.push_back(*x);
+  return success();
+}
+
+LogicalResult ScatterAddOp::verify() {
+  RankedTensorType x = getX().getType();
+  RankedTensorType updates = getUpdates().getType();
+  if (x.getElementType() != updates.getElementType())
+    return emitOpError("x has element type ")
+           << x.getElementType() << " but updates have "
+           << updates.getElementType();
+  if (x.getRank() == 0)
+    return emitOpError("x has rank 0 but must have an axis to scatter into");
+  if (x.getDimSize(0) == 0)
+    return emitOpError("x has the shape ")
+           << formatShape(x.getShape())
+           << " but must have an element to scatter into";
+  SmallVector<int64_t> expected(getIndices().getType().getShape());
+  llvm::append_range(expected, x.getShape().drop_front());
+  if (failed(verifyCompatibleShape(expected, updates.getShape())))
+    return emitOpError("updates have the shape ")
+           << formatShape(updates.getShape()) << " but x and indices ask for "
+           << formatShape(expected);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// iota
+//===----------------------------------------------------------------------===//
+
+LogicalResult IotaOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                       Adaptor adaptor, InferredTypes &types) {
+  ArrayRef<int64_t> target = adaptor.getTarget();
+  if (ShapedType::isDynamicShape(target))
+    return emitOptionalError(location, "target ", formatShape(target),
+                             " has an unknown extent but must be static");
+  if (failed(checkAxis(location, "axis", adaptor.getAxis(), target.size())))
+    return failure();
+  return inferTensor(location, target, adaptor.getDtype(), types);
+}

@@ -16,6 +16,32 @@
 
 #include "ir/Dialect.h.inc"
 #include "ir/Enums.h.inc"
+
+namespace keratin::ktn {
+
+/// What `ktn.read` and `ktn.assign` touch.
+struct Variables : mlir::SideEffects::Resource::Base<Variables> {
+  llvm::StringRef getName() final { return "ktn variables"; }
+};
+
+/// The shape that NumPy broadcasts `a` and `b` to, or failure. A `?` against a
+/// static extent n is n, unless n is 1: then it stays `?`.
+mlir::FailureOr<llvm::SmallVector<int64_t>>
+broadcastShapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
+
+/// A `ktn.constant` of the static `type`, each element `value` converted to the
+/// element type.
+mlir::Value createConstant(mlir::OpBuilder &b, mlir::Location loc,
+                           mlir::RankedTensorType type, double value);
+
+/// The axis of the channels of an image of `rank` axes.
+int64_t channelAxis(int64_t rank, DataFormat format);
+
+/// The axes of an image of `rank` axes but those of the batch and the channels.
+llvm::SmallVector<int64_t> spatialAxes(int64_t rank, DataFormat format);
+
+} // namespace keratin::ktn
+
 #include "ir/Interfaces.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/Attrs.h.inc"

@@ -1,1 +1,91 @@
+#include "ir/Inference.h"
 #include "ir/Ktn.h"
+
+using namespace mlir;
+using namespace keratin::ktn;
+
+//===----------------------------------------------------------------------===//
+// dot_general
+//===----------------------------------------------------------------------===//
+
+/// The axes of a tensor of `rank` that are in neither list.
+static SmallVector<int64_t> freeAxes(int64_t rank, ArrayRef<int64_t> batch,
+                                     ArrayRef<int64_t> contract) {
+  SmallVector<int64_t> axes;
+  for (int64_t axis : llvm::seq<int64_t>(rank))
+    if (!llvm::is_contained(batch, axis) && !llvm::is_contained(contract, axis))
+      axes.push_back(axis);
+  return axes;
+}
+
+/// Axes of one operand: in range, none in two places.
+static LogicalResult checkDotAxes(MaybeLoc location, StringRef operand,
+                                  int64_t rank, ArrayRef<int64_t> batch,
+                                  ArrayRef<int64_t> contract) {
+  SmallVector<bool> seen(rank, false);
+  for (int64_t axis : llvm::concat<const int64_t>(batch, contract)) {
+    if (axis < 0 || axis >= rank)
+      return emitOptionalError(location, operand, " has rank ", rank,
+                               " but its axis ", axis, " is used");
+    if (seen[axis])
+      return emitOptionalError(location, "axis ", axis, " of ", operand,
+                               " is used twice");
+    seen[axis] = true;
+  }
+  return success();
+}
+
+/// Paired axes have one extent; those of batch axes go to `shape`.
+static LogicalResult pairAxes(MaybeLoc location, StringRef kind,
+                              RankedTensorType lhs, RankedTensorType rhs,
+                              ArrayRef<int64_t> lhsAxes,
+                              ArrayRef<int64_t> rhsAxes,
+                              SmallVectorImpl<int64_t> &shape) {
+  if (lhsAxes.size() != rhsAxes.size())
+    return emitOptionalError(location, "lhs has ", lhsAxes.size(), " ", kind,
+                             " axes but rhs has ", rhsAxes.size());
+  for (auto [left, right] : llvm::zip_equal(lhsAxes, rhsAxes)) {
+    FailureOr<int64_t> extent =
+        mergeExtents(lhs.getDimSize(left), rhs.getDimSize(right));
+    if (failed(extent))
+      return emitOptionalError(
+          location, kind, " axis ", left, " of lhs ",
+          formatShape(lhs.getShape()), " has ", lhs.getDimSize(left),
+          " elements but axis ", right, " of rhs ",
+          formatShape(rhs.getShape()), " has ", rhs.getDimSize(right));
+    shape.push_back(*extent);
+  }
+  return success();
+}
+
+LogicalResult DotGeneralOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                             Adaptor adaptor,
+                                             InferredTypes &types) {
+  FailureOr<RankedTensorType> lhs = inferRanked(location, adaptor.getLhs());
+  FailureOr<RankedTensorType> rhs = inferRanked(location, adaptor.getRhs());
+  if (failed(lhs) || failed(rhs))
+    return failure();
+  if (lhs->getElementType() != rhs->getElementType())
+    return emitOptionalError(location, "operands have the element types ",
+                             lhs->getElementType(), " and ",
+                             rhs->getElementType());
+  ArrayRef<int64_t> lhsBatch = adaptor.getLhsBatch();
+  ArrayRef<int64_t> rhsBatch = adaptor.getRhsBatch();
+  ArrayRef<int64_t> lhsContract = adaptor.getLhsContract();
+  ArrayRef<int64_t> rhsContract = adaptor.getRhsContract();
+  SmallVector<int64_t> shape, contracted;
+  if (failed(checkDotAxes(location, "lhs", lhs->getRank(), lhsBatch,
+                          lhsContract)) ||
+      failed(checkDotAxes(location, "rhs", rhs->getRank(), rhsBatch,
+                          rhsContract)) ||
+      failed(pairAxes(location, "batch", *lhs, *rhs, lhsBatch, rhsBatch,
+                      shape)) ||
+      failed(pairAxes(location, "contracted", *lhs, *rhs, lhsContract,
+                      rhsContract, contracted)))
+    return failure();
+  for (int64_t axis : freeAxes(lhs->getRank(), lhsBatch, lhsContract))
+    shape.push_back(lhs->getDimSize(axis));
+  for (int64_t axis : freeAxes(rhs->getRank(), rhsBatch, rhsContract))
+    shape.push_back(rhs->getDimSize(axis));
+  return inferTensor(location, shape, lhs->getElementType(), types);
+}

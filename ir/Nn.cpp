@@ -1,1 +1,403 @@
+#include "ir/Inference.h"
 #include "ir/Ktn.h"
+
+#include "llvm/Support/CheckedArithmetic.h"
+
+using namespace mlir;
+using namespace keratin::ktn;
+
+//===----------------------------------------------------------------------===//
+// Moving windows
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// How a window moves along the spatial axes.
+struct Window {
+  ArrayRef<int64_t> strides;
+  ArrayRef<int64_t> padding;
+  ArrayRef<int64_t> dilation; // empty: 1 everywhere
+  int64_t dilationOf(size_t i) const {
+    return dilation.empty() ? 1 : dilation[i];
+  }
+};
+} // namespace
+
+/// Every one of `values` is in `least` .. 2^31 - 1, which keeps the arithmetic
+/// on window positions within 64 bits.
+static LogicalResult checkRange(MaybeLoc location, StringRef name,
+                                ArrayRef<int64_t> values, int64_t least) {
+  for (int64_t value : values)
+    if (value < least || value > std::numeric_limits<int32_t>::max())
+      return emitOptionalError(location, name, " is ", value,
+                               " but must be in ", least, "..2147483647");
+  return success();
+}
+
+static LogicalResult checkImageRank(MaybeLoc location, int64_t rank) {
+  if (rank >= 3 && rank <= 5)
+    return success();
+  return emitOptionalError(location, "x has rank ", rank,
+                           " but must have 1 to 3 spatial axes, a batch and "
+                           "a channel axis");
+}
+
+static LogicalResult checkWindow(MaybeLoc location, const Window &window,
+                                 int64_t spatial) {
+  return failure(
+      failed(checkCount(location, "strides", window.strides, spatial,
+                        "spatial axes")) ||
+      failed(checkCount(location, "padding", window.padding, 2 * spatial,
+                        "sides of spatial axes")) ||
+      failed(checkRange(location, "stride", window.strides, 1)) ||
+      failed(checkRange(location, "padding", window.padding, 0)) ||
+      failed(checkRange(location, "dilation", window.dilation, 1)));
+}
+
+/// The extent of a window of `size` elements whose first and last are
+/// `dilation` apart, or nullopt when it overflows.
+static std::optional<int64_t> dilatedExtent(int64_t size, int64_t dilation) {
+  return llvm::checkedMulAdd<int64_t>(size - 1, dilation, 1);
+}
+
+/// The number of positions of a window of `size` on spatial axis `i`.
+static FailureOr<int64_t> windowCount(MaybeLoc location, const Window &window,
+                                      size_t i, int64_t extent, int64_t size) {
+  if (ShapedType::isDynamic(extent) || ShapedType::isDynamic(size))
+    return ShapedType::kDynamic;
+  if (size < 1)
+    return emitOptionalError(location, "the window has extent ", size,
+                             " on spatial axis ", i,
+                             " but needs an element");
+  std::optional<int64_t> reach = dilatedExtent(size, window.dilationOf(i));
+  std::optional<int64_t> padded = llvm::checkedAdd(
+      extent, window.padding[2 * i] + window.padding[2 * i + 1]);
+  if (!reach || !padded)
+    return emitOptionalError(location, "the extent ", extent,
+                             " of spatial axis ", i, " overflows");
+  if (*reach > *padded)
+    return emitOptionalError(location, "a window of extent ", *reach,
+                             " does not fit into spatial axis ", i,
+                             " with extent ", *padded, ", padding included");
+  return (*padded - *reach) / window.strides[i] + 1;
+}
+
+/// The shape of an image with the batch of `x`, `spatial` and `channels`.
+static SmallVector<int64_t> imageShape(RankedTensorType x,
+                                       ArrayRef<int64_t> spatial,
+                                       int64_t channels, DataFormat format) {
+  SmallVector<int64_t> shape(x.getShape());
+  shape[channelAxis(x.getRank(), format)] = channels;
+  for (auto [axis, extent] :
+       llvm::zip_equal(spatialAxes(x.getRank(), format), spatial))
+    shape[axis] = extent;
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// conv
+//===----------------------------------------------------------------------===//
+
+/// x and kernel of a convolution, checked but for the channels.
+static LogicalResult checkConvOperands(MaybeLoc location,
+                                       FailureOr<RankedTensorType> x,
+                                       FailureOr<RankedTensorType> kernel,
+                                       const Window &window, int64_t groups) {
+  if (failed(x) || failed(kernel) ||
+      failed(checkImageRank(location, x->getRank())))
+    return failure();
+  if (kernel->getRank() != x->getRank())
+    return emitOptionalError(location, "kernel has rank ", kernel->getRank(),
+                             " but x has rank ", x->getRank());
+  if (kernel->getElementType() != x->getElementType())
+    return emitOptionalError(location, "kernel has element type ",
+                             kernel->getElementType(), " but x has ",
+                             x->getElementType());
+  int64_t spatial = x->getRank() - 2;
+  if (failed(checkWindow(location, window, spatial)) ||
+      failed(checkCount(location, "dilation", window.dilation, spatial,
+                        "spatial axes")))
+    return failure();
+  return checkRange(location, "groups", groups, 1);
+}
+
+LogicalResult ConvOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                       Adaptor adaptor, InferredTypes &types) {
+  FailureOr<RankedTensorType> x = inferRanked(location, adaptor.getX());
+  FailureOr<RankedTensorType> kernel =
+      inferRanked(location, adaptor.getKernel());
+  Window window{adaptor.getStrides(), adaptor.getPadding(),
+                adaptor.getDilation()};
+  int64_t groups = adaptor.getGroups();
+  if (failed(checkConvOperands(location, x, kernel, window, groups)))
+    return failure();
+
+  DataFormat format = adaptor.getDataFormat();
+  int64_t rank = x->getRank();
+  int64_t channels = x->getDimSize(channelAxis(rank, format));
+  int64_t perGroup = kernel->getDimSize(rank - 2);
+  int64_t filters = kernel->getDimSize(rank - 1);
+  bool isKnown =
+      ShapedType::isStatic(channels) && ShapedType::isStatic(perGroup);
+  if (isKnown && llvm::checkedMul(perGroup, groups) != channels)
+    return emitOptionalError(location, "x has ", channels, " channels (",
+                             stringifyDataFormat(format),
+                             ") but the kernel takes ", perGroup, " in each of ",
+                             groups, groups == 1 ? " group" : " groups");
+  if (ShapedType::isStatic(filters) && filters % groups != 0)
+    return emitOptionalError(location, "the kernel has ", filters,
+                             " filters, which ", groups,
+                             " groups cannot share evenly");
+
+  SmallVector<int64_t> spatial;
+  for (auto [i, axis] : llvm::enumerate(spatialAxes(rank, format))) {
+    FailureOr<int64_t> count = windowCount(
+        location, window, i, x->getDimSize(axis), kernel->getDimSize(i));
+    if (failed(count))
+      return failure();
+    spatial.push_back(*count);
+  }
+  return inferTensor(location, imageShape(*x, spatial, filters, format),
+                     x->getElementType(), types);
+}
+
+//===----------------------------------------------------------------------===//
+// conv_transpose
+//===----------------------------------------------------------------------===//
+
+/// The extent of spatial axis `i` of the result, of which a convolution makes
+/// `extent`. `target` is what the op says, maybe `?`.
+static FailureOr<int64_t> transposedExtent(MaybeLoc location,
+                                           const Window &window, size_t i,
+                                           int64_t extent, int64_t size,
+                                           int64_t target) {
+  if (ShapedType::isStatic(target)) {
+    FailureOr<int64_t> count = windowCount(location, window, i, target, size);
+    if (failed(count))
+      return failure();
+    if (failed(mergeExtents(*count, extent)))
+      return emitOptionalError(location, "spatial axis ", i, " of x has extent ",
+                               extent, " but a convolution of extent ", target,
+                               " gives ", *count);
+    return target;
+  }
+  if (ShapedType::isDynamic(extent) || ShapedType::isDynamic(size))
+    return ShapedType::kDynamic;
+  std::optional<int64_t> reach = dilatedExtent(size, window.dilationOf(i));
+  std::optional<int64_t> padded;
+  if (reach)
+    padded = llvm::checkedMulAdd(extent - 1, window.strides[i], *reach);
+  if (!padded)
+    return emitOptionalError(location, "the extent ", extent,
+                             " of spatial axis ", i, " overflows");
+  int64_t least =
+      *padded - window.padding[2 * i] - window.padding[2 * i + 1];
+  if (least < 1)
+    return emitOptionalError(location, "spatial axis ", i,
+                             " of the result has extent ", least, ": x has ",
+                             extent, " and the padding takes ",
+                             window.padding[2 * i] + window.padding[2 * i + 1]);
+  return least;
+}
+
+LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext *,
+                                                MaybeLoc location,
+                                                Adaptor adaptor,
+                                                InferredTypes &types) {
+  FailureOr<RankedTensorType> x = inferRanked(location, adaptor.getX());
+  FailureOr<RankedTensorType> kernel =
+      inferRanked(location, adaptor.getKernel());
+  Window window{adaptor.getStrides(), adaptor.getPadding(),
+                adaptor.getDilation()};
+  int64_t groups = adaptor.getGroups();
+  ArrayRef<int64_t> target = adaptor.getOutputShape();
+  if (failed(checkConvOperands(location, x, kernel, window, groups)) ||
+      failed(checkCount(location, "output_shape", target, x->getRank() - 2,
+                        "spatial axes")))
+    return failure();
+
+  DataFormat format = adaptor.getDataFormat();
+  int64_t rank = x->getRank();
+  int64_t channels = x->getDimSize(channelAxis(rank, format));
+  int64_t perGroup = kernel->getDimSize(rank - 2);
+  int64_t taken = kernel->getDimSize(rank - 1);
+  if (failed(mergeExtents(channels, taken)))
+    return emitOptionalError(location, "x has ", channels, " channels (",
+                             stringifyDataFormat(format),
+                             ") but the kernel takes ", taken);
+  if (ShapedType::isStatic(taken) && taken % groups != 0)
+    return emitOptionalError(location, "the kernel takes ", taken,
+                             " channels, which ", groups,
+                             " groups cannot share evenly");
+  std::optional<int64_t> filters = ShapedType::kDynamic;
+  if (ShapedType::isStatic(perGroup))
+    filters = llvm::checkedMul(perGroup, groups);
+  if (!filters)
+    return emitOptionalError(location, perGroup, " channels in each of ",
+                             groups, " groups overflow");
+
+  SmallVector<int64_t> spatial;
+  for (auto [i, axis] : llvm::enumerate(spatialAxes(rank, format))) {
+    FailureOr<int64_t> extent =
+        transposedExtent(location, window, i, x->getDimSize(axis),
+                         kernel->getDimSize(i), target[i]);
+    if (failed(extent))
+      return failure();
+    spatial.push_back(*extent);
+  }
+  return inferTensor(location, imageShape(*x, spatial, *filters, format),
+                     x->getElementType(), types);
+}
+
+//===----------------------------------------------------------------------===//
+// max_pool, avg_pool
+//===----------------------------------------------------------------------===//
+
+/// A window that lies in the padding alone would have no element.
+static LogicalResult checkPoolPadding(MaybeLoc location, const Window &window,
+                                      ArrayRef<int64_t> poolSize) {
+  for (auto [i, padding] : llvm::enumerate(window.padding))
+    if (padding >= poolSize[i / 2])
+      return emitOptionalError(location, "padding ", padding,
+                               " on spatial axis ", i / 2,
+                               " is not less than the window, which has "
+                               "extent ",
+                               poolSize[i / 2]);
+  return success();
+}
+
+static LogicalResult inferPool(MaybeLoc location, Value image,
+                               ArrayRef<int64_t> poolSize, const Window &window,
+                               DataFormat format, InferredTypes &types) {
+  FailureOr<RankedTensorType> x = inferRanked(location, image);
+  if (failed(x) || failed(checkImageRank(location, x->getRank())))
+    return failure();
+  int64_t rank = x->getRank();
+  if (failed(checkWindow(location, window, rank - 2)) ||
+      failed(checkCount(location, "pool_size", poolSize, rank - 2,
+                        "spatial axes")) ||
+      failed(checkRange(location, "pool_size", poolSize, 1)) ||
+      failed(checkPoolPadding(location, window, poolSize)))
+    return failure();
+  SmallVector<int64_t> spatial;
+  for (auto [i, axis] : llvm::enumerate(spatialAxes(rank, format))) {
+    FailureOr<int64_t> count =
+        windowCount(location, window, i, x->getDimSize(axis), poolSize[i]);
+    if (failed(count))
+      return failure();
+    spatial.push_back(*count);
+  }
+  int64_t channels = x->getDimSize(channelAxis(rank, format));
+  return inferTensor(location, imageShape(*x, spatial, channels, format),
+                     x->getElementType(), types);
+}
+
+LogicalResult MaxPoolOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                          Adaptor adaptor,
+                                          InferredTypes &types) {
+  Window window{adaptor.getStrides(), adaptor.getPadding(), /*dilation=*/{}};
+  return inferPool(location, adaptor.getX(), adaptor.getPoolSize(), window,
+                   adaptor.getDataFormat(), types);
+}
+
+LogicalResult AvgPoolOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                          Adaptor adaptor,
+                                          InferredTypes &types) {
+  Window window{adaptor.getStrides(), adaptor.getPadding(), /*dilation=*/{}};
+  return inferPool(location, adaptor.getX(), adaptor.getPoolSize(), window,
+                   adaptor.getDataFormat(), types);
+}
+
+//===----------------------------------------------------------------------===//
+// bias_add
+//===----------------------------------------------------------------------===//
+
+/// The result has x's type.
+static LogicalResult inferSameType(MaybeLoc location, Value x,
+                                   InferredTypes &types) {
+  FailureOr<RankedTensorType> type = inferRanked(location, x);
+  if (failed(type))
+    return failure();
+  types.push_back(*type);
+  return success();
+}
+
+LogicalResult BiasAddOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                          Adaptor adaptor,
+                                          InferredTypes &types) {
+  return inferSameType(location, adaptor.getX(), types);
+}
+
+int64_t BiasAddOp::getChannelAxis() {
+  return channelAxis(getX().getType().getRank(), getDataFormat());
+}
+
+bool BiasAddOp::isChannelsFirst() {
+  return getDataFormat() == DataFormat::ChannelsFirst;
+}
+
+void BiasAddOp::markChannelsLast() { setDataFormat(DataFormat::ChannelsLast); }
+
+LogicalResult BiasAddOp::verify() {
+  RankedTensorType x = getX().getType();
+  RankedTensorType bias = getBias().getType();
+  if (x.getRank() < 2)
+    return emitOpError("x has rank ")
+           << x.getRank() << " but must have a batch and a channel axis";
+  if (bias.getRank() != 1)
+    return emitOpError("bias has rank ") << bias.getRank() << " but must have 1";
+  if (bias.getElementType() != x.getElementType())
+    return emitOpError("bias has element type ")
+           << bias.getElementType() << " but x has " << x.getElementType();
+  int64_t axis = getChannelAxis();
+  if (succeeded(mergeExtents(x.getDimSize(axis), bias.getDimSize(0))))
+    return success();
+  InFlightDiagnostic diag = emitOpError("bias has ")
+                            << bias.getDimSize(0) << " channels but x has "
+                            << x.getDimSize(axis) << " on axis " << axis << " ("
+                            << stringifyDataFormat(getDataFormat()) << ')';
+  if (axis != 1 && x.getDimSize(1) == bias.getDimSize(0))
+    diag.attachNote() << "axis 1 has that size: is the input channels_first?";
+  return diag;
+}
+
+//===----------------------------------------------------------------------===//
+// batch_norm
+//===----------------------------------------------------------------------===//
+
+LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                            Adaptor adaptor,
+                                            InferredTypes &types) {
+  return inferSameType(location, adaptor.getX(), types);
+}
+
+LogicalResult BatchNormOp::verify() {
+  RankedTensorType x = getX().getType();
+  if (failed(checkAxis(getLoc(), "axis", getAxis(), x.getRank())))
+    return failure();
+  int64_t channels = x.getDimSize(getAxis());
+  for (Value parameter : getOperands().drop_front()) {
+    auto type = cast<RankedTensorType>(parameter.getType());
+    bool fits = type.getRank() == 1 &&
+                type.getElementType() == x.getElementType() &&
+                succeeded(mergeExtents(type.getDimSize(0), channels));
+    if (!fits)
+      return emitOpError("a parameter has type ")
+             << type << " but x has the type " << x << " and its channels on axis "
+             << getAxis();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// softmax
+//===----------------------------------------------------------------------===//
+
+LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                          Adaptor adaptor,
+                                          InferredTypes &types) {
+  return inferSameType(location, adaptor.getX(), types);
+}
+
+LogicalResult SoftmaxOp::verify() {
+  return checkAxis(getLoc(), "axis", getAxis(), getX().getType().getRank());
+}
