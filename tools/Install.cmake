@@ -20,6 +20,7 @@ install(TARGETS ${installed} EXPORT KeratinTargets
 install(EXPORT KeratinTargets NAMESPACE Keratin:: DESTINATION ${cmake_dir})
 install(DIRECTORY
     ${CMAKE_SOURCE_DIR}/frontend/include/keratin
+    ${CMAKE_BINARY_DIR}/frontend/include/keratin # ops.h, from keratin-opgen
     ${CMAKE_SOURCE_DIR}/runtime/include/keratin
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 

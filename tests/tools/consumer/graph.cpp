@@ -1,8 +1,12 @@
-#include <keratin/array.h>
+#include <keratin/backend.h>
 
 #include <cstdio>
-#include <string>
+
+namespace K = keratin::backend;
 
 int main() {
-  std::printf("%s\n", std::string(keratin::dtypeName(keratin::DType::Int8)).c_str());
+  K::Tensor x = K::placeholder({K::None, 3});
+  K::Function sum = K::function({x}, {K::sum(x * 2, 1)});
+  K::Array y = sum({K::Array::full({1, 3}, 1.5)})[0];
+  std::printf("%g\n", y.at(0));
 }
