@@ -1,1 +1,588 @@
+//===- Compile.cpp - the only door of codegen -----------------------------===//
 #include "codegen/Compile.h"
+
+#include "codegen/Artefact.h"
+#include "codegen/Dialects.h"
+#include "codegen/Dumps.h"
+#include "codegen/Header.h"
+#include "codegen/Jit.h"
+#include "codegen/Link.h"
+#include "codegen/Object.h"
+#include "codegen/Signature.h"
+#include "codegen/Target.h"
+#include "codegen/Weights.h"
+#include "codegen/cpu/CpuPasses.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+static constexpr llvm::StringLiteral emitWords[] = {
+    "graph", "core", "layout", "linalg", "kernels", "loops",
+    "llvm",  "asm",  "obj",    "lib",    "so",      "exe"};
+
+std::vector<std::string> emitNames() {
+  return std::vector<std::string>(std::begin(emitWords), std::end(emitWords));
+}
+
+std::optional<Emit> parseEmit(llvm::StringRef name) {
+  for (auto [index, word] : llvm::enumerate(emitWords))
+    if (word == name)
+      return static_cast<Emit>(index);
+  return std::nullopt;
+}
+
+std::optional<Stage> stageOf(Emit emit) {
+  if (emit >= Emit::Llvm)
+    return std::nullopt;
+  return parseStage(emitWords[static_cast<unsigned>(emit)]);
+}
+
+static constexpr llvm::StringLiteral stageAttr = "ktn.stage";
+
+Stage stageOf(ModuleOp module) {
+  auto name = module->getAttrOfType<StringAttr>(stageAttr);
+  return name ? parseStage(name.getValue()).value_or(Stage::Graph)
+              : Stage::Graph;
+}
+
+/// A diagnostic at `loc` of an LLVM error.
+static LogicalResult report(Location loc, llvm::Error error) {
+  return emitError(loc) << llvm::toString(std::move(error));
+}
+
+//===----------------------------------------------------------------------===//
+// Running passes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What the steps of one compilation share: the clock, the count of dumps, how
+/// far it is.
+class Progress {
+public:
+  Progress(const CompileOptions &options, unsigned total)
+      : options(options), total(total) {
+    clock.setEnabled(options.timePasses);
+    root = clock.getRootScope();
+  }
+
+  /// The step `name` begins; it ends with the scope.
+  TimingScope begin(llvm::StringRef name) {
+    if (options.progress)
+      options.progress(name, done, total);
+    ++done;
+    return root.nest(name);
+  }
+  void finish() {
+    if (options.progress)
+      options.progress("done", total, total);
+  }
+
+  void instrument(PassManager &pm, TimingScope &scope) {
+    if (!options.dumpAfter.empty())
+      pm.addInstrumentation(std::make_unique<DumpAfterPass>(
+          options.dumpAfter, options.dumpDirectory, dumps));
+    if (options.timePasses)
+      pm.enableTiming(scope);
+  }
+
+private:
+  const CompileOptions &options;
+  unsigned done = 0, total;
+  std::atomic<unsigned> dumps = 0;
+  DefaultTimingManager clock; // prints when it goes
+  TimingScope root;
+};
+} // namespace
+
+/// One pass manager a stage, so that each leaves a module that says where it is.
+static LogicalResult runStages(ModuleOp module, Stage to,
+                               const PipelineOptions &options,
+                               Progress &progress) {
+  for (Stage from = stageOf(module); from < to;) {
+    Stage next = static_cast<Stage>(static_cast<unsigned>(from) + 1);
+    TimingScope scope = progress.begin(stageName(next));
+    PassManager pm(module.getContext(), ModuleOp::getOperationName());
+    progress.instrument(pm, scope);
+    buildPipeline(pm, from, next, options);
+    if (failed(pm.run(module)))
+      return failure();
+    module->setAttr(stageAttr,
+                    StringAttr::get(module.getContext(), stageName(next)));
+    from = next;
+  }
+  return success();
+}
+
+static PipelineOptions pipelineOptions(const Target &target, bool optimize,
+                                       ConstantEvaluator evaluator) {
+  PipelineOptions result;
+  result.optimize = optimize;
+  result.vectorBits = target.vectorBits;
+  result.vectorRegisters = target.vectorRegisters;
+  result.evaluateConstants = std::move(evaluator);
+  result.emitKernels = addCpuEmitter;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// A compiled model
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Compiled final : public CompiledModel {
+public:
+  Compiled(MLIRContext *context, const CompileOptions &options, Target target)
+      : loc(UnknownLoc::get(context)), options(options),
+        target(std::move(target)) {}
+
+  /// Code of a module at the stage `loops`.
+  LogicalResult generate(ModuleOp module, const PipelineOptions &pipeline,
+                         Progress &progress);
+
+  llvm::ArrayRef<KernelRow> kernels() const override {
+    return signature.kernels;
+  }
+  std::pair<int64_t, int64_t> arenaBytes() const override {
+    return {signature.arenaBytes[0], signature.arenaBytes[1]};
+  }
+  const ktn_model_info_t *load() override;
+  void setProfileHook(ktn_profile_fn_t hook, void *user) override;
+  FailureOr<std::string> text(Emit emit) override;
+  LogicalResult write(Emit emit, llvm::StringRef prefix) override;
+
+private:
+  using Bytes = llvm::SmallVector<char, 0>;
+
+  llvm::ArrayRef<char> weightBytes() const { return weights->getBuffer(); }
+  std::string optionText() const;
+  ArtefactOptions artefactOptions() const;
+  std::unique_ptr<llvm::Module> withArtefact(const ArtefactOptions &artefact);
+  llvm::Expected<Bytes> makeObject(const ArtefactOptions &artefact);
+  llvm::Expected<std::string> makeText(Emit emit, std::string weightsFile);
+  llvm::Expected<std::unique_ptr<LoadedObject>> loadObject();
+  llvm::Error writeText(Emit emit, llvm::StringRef prefix);
+  llvm::Error writeProduct(Emit emit, llvm::StringRef prefix);
+  llvm::Error writeCompanions(llvm::StringRef prefix);
+
+  Location loc;
+  CompileOptions options;
+  Target target;
+  Signature signature;
+  std::unique_ptr<llvm::WritableMemoryBuffer> weights;
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code; // optimised, without entry points
+  std::unique_ptr<LoadedObject> loaded;
+};
+
+} // namespace
+
+/// Calls of the profile hook around each call of a kernel, numbered like the
+/// rows of `ktn.kernels`.
+static void addProfileCalls(func::FuncOp function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+  Type i32 = b.getI32Type();
+  auto hook = func::FuncOp::create(b, function.getLoc(), profileFunction,
+                                   b.getFunctionType({i32, i32}, {}));
+  hook.setPrivate();
+  int32_t kernel = 0;
+  auto callHook = [&](Location loc, int32_t isEnd) {
+    Value arguments[] = {
+        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(kernel)),
+        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(isEnd))};
+    func::CallOp::create(b, loc, hook, arguments);
+  };
+  llvm::SmallVector<func::CallOp> calls;
+  function.walk([&](func::CallOp call) { calls.push_back(call); });
+  for (func::CallOp call : calls) {
+    b.setInsertionPoint(call);
+    callHook(call.getLoc(), /*isEnd=*/0);
+    b.setInsertionPointAfter(call);
+    callHook(call.getLoc(), /*isEnd=*/1);
+    ++kernel;
+  }
+}
+
+LogicalResult Compiled::generate(ModuleOp module,
+                                 const PipelineOptions &pipeline,
+                                 Progress &progress) {
+  func::FuncOp function = findFunction(module);
+  if (!function)
+    return failure();
+  FailureOr<Signature> read = readSignature(function);
+  if (failed(read))
+    return failure();
+  signature = std::move(*read);
+  weights = collectWeights(function, signature.weightsBytes);
+  if (!weights)
+    return failure();
+  signature.weightsHash =
+      ktn_hash(weights->getBufferStart(), weights->getBufferSize());
+  if (options.profile)
+    addProfileCalls(function);
+
+  if (failed(runStages(module, Stage::Llvm, pipeline, progress)))
+    return failure();
+  TimingScope scope = progress.begin("optimise code");
+  llvm::Expected<std::unique_ptr<llvm::Module>> translated =
+      translate(module, signature.function, target, llvmContext);
+  if (!translated)
+    return report(loc, translated.takeError());
+  code = std::move(*translated);
+  optimizeCode(*code, target, options.optimize);
+  return success();
+}
+
+/// The options that shaped the code, for the descriptor.
+std::string Compiled::optionText() const {
+  std::string text = options.optimize ? "-O2" : "-O0";
+  text += " --target=" + options.target;
+  if (options.weights == WeightsPlacement::External)
+    text += " --weights=external";
+  if (options.profile)
+    text += " --profile";
+  return text;
+}
+
+ArtefactOptions Compiled::artefactOptions() const {
+  ArtefactOptions artefact;
+  artefact.name = options.name;
+  artefact.target = target.description();
+  artefact.options = optionText();
+  artefact.profile = options.profile;
+  return artefact;
+}
+
+std::unique_ptr<llvm::Module>
+Compiled::withArtefact(const ArtefactOptions &artefact) {
+  std::unique_ptr<llvm::Module> module = llvm::CloneModule(*code);
+  addArtefact(*module, signature, artefact);
+  return module;
+}
+
+llvm::Expected<Compiled::Bytes>
+Compiled::makeObject(const ArtefactOptions &artefact) {
+  std::unique_ptr<llvm::Module> module = withArtefact(artefact);
+  llvm::Expected<Bytes> object =
+      emitCode(*module, target, llvm::CodeGenFileType::ObjectFile);
+  if (object && options.optimize)
+    if (llvm::Error error = checkUndefinedSymbols(*object))
+      return std::move(error);
+  return object;
+}
+
+//===----------------------------------------------------------------------===//
+// In process
+//===----------------------------------------------------------------------===//
+
+llvm::Expected<std::unique_ptr<LoadedObject>> Compiled::loadObject() {
+  if (!target.runsHere)
+    return llvm::createStringError(
+        "code for " + target.description() +
+        " cannot run in this process: the machine lacks its instructions");
+  // Weights stay where they are: they come to the code as an argument.
+  llvm::Expected<Bytes> object = makeObject(artefactOptions());
+  if (!object)
+    return object.takeError();
+  return LoadedObject::load(
+      llvm::MemoryBuffer::getMemBufferCopy(
+          llvm::StringRef(object->data(), object->size()), options.name),
+      options.name, weights->getBufferStart());
+}
+
+const ktn_model_info_t *Compiled::load() {
+  if (!loaded) {
+    llvm::Expected<std::unique_ptr<LoadedObject>> object = loadObject();
+    if (!object) {
+      (void)report(loc, object.takeError());
+      return nullptr;
+    }
+    loaded = std::move(*object);
+  }
+  return &loaded->info();
+}
+
+void Compiled::setProfileHook(ktn_profile_fn_t hook, void *user) {
+  const ktn_model_info_t *info = load();
+  if (info && info->set_profile)
+    info->set_profile(hook, user);
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+llvm::Expected<std::string> Compiled::makeText(Emit emit,
+                                               std::string weightsFile) {
+  ArtefactOptions artefact = artefactOptions();
+  if (options.weights == WeightsPlacement::Embed)
+    artefact.embeddedWeights = std::move(weightsFile);
+  std::unique_ptr<llvm::Module> module = withArtefact(artefact);
+  std::string text;
+  if (emit == Emit::Llvm) {
+    llvm::raw_string_ostream(text) << *module;
+    return text;
+  }
+  llvm::Expected<Bytes> assembly =
+      emitCode(*module, target, llvm::CodeGenFileType::AssemblyFile);
+  if (!assembly)
+    return assembly.takeError();
+  return std::string(assembly->begin(), assembly->end());
+}
+
+FailureOr<std::string> Compiled::text(Emit emit) {
+  llvm::Expected<std::string> text = makeText(emit, options.name + ".weights");
+  if (!text)
+    return report(loc, text.takeError());
+  return std::move(*text);
+}
+
+/// The text refers to the weights by the name of a file beside it.
+llvm::Error Compiled::writeText(Emit emit, llvm::StringRef prefix) {
+  bool toStdout = prefix == "-";
+  std::string weightsFile =
+      (toStdout ? llvm::StringRef(options.name)
+                : llvm::sys::path::filename(prefix)).str() +
+      ".weights";
+  llvm::Expected<std::string> text = makeText(emit, weightsFile);
+  if (!text)
+    return text.takeError();
+  if (toStdout)
+    return writeFile("-", *text);
+  if (!weightBytes().empty())
+    if (llvm::Error error =
+            writeFile((prefix + ".weights").str(), weightBytes()))
+      return error;
+  return writeFile((prefix + (emit == Emit::Llvm ? ".ll" : ".s")).str(), *text);
+}
+
+/// The header and the file of external weights.
+llvm::Error Compiled::writeCompanions(llvm::StringRef prefix) {
+  HeaderOptions header;
+  header.name = options.name;
+  header.target = target.description();
+  header.externalWeights = options.weights == WeightsPlacement::External;
+  if (header.externalWeights && !weightBytes().empty())
+    if (llvm::Error error =
+            writeFile((prefix + ".weights").str(), weightBytes()))
+      return error;
+  return writeFile((prefix + ".h").str(), makeHeader(signature, header));
+}
+
+llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
+  if (prefix == "-")
+    return llvm::createStringError(
+        "'-' as a prefix is for text; this product is a file");
+  ArtefactOptions artefact = artefactOptions();
+  artefact.exportModel = emit == Emit::So;
+  std::optional<TemporaryFile> weightsFile;
+  if (options.weights == WeightsPlacement::Embed && !weightBytes().empty()) {
+    llvm::Expected<TemporaryFile> file =
+        TemporaryFile::create("weights", weightBytes());
+    if (!file)
+      return file.takeError();
+    weightsFile.emplace(std::move(*file));
+    artefact.embeddedWeights = weightsFile->name();
+  }
+  llvm::Expected<Bytes> object = makeObject(artefact);
+  if (!object)
+    return object.takeError();
+  if (llvm::Error error = writeCompanions(prefix))
+    return error;
+  std::string path = prefix.str();
+  std::string member =
+      (llvm::sys::path::filename(prefix) + ".o").str();
+  switch (emit) {
+  case Emit::Lib:
+    return writeLibrary(path + ".a", member, *object);
+  case Emit::So:
+    return linkShared(path + ".so", *object, target);
+  case Emit::Exe:
+    return linkProgram(path, options.name, *object, target);
+  default:
+    return writeFile(path + ".o", *object);
+  }
+}
+
+LogicalResult Compiled::write(Emit emit, llvm::StringRef prefix) {
+  if (stageOf(emit))
+    return emitError(loc) << "the stage '"
+                          << emitWords[static_cast<unsigned>(emit)]
+                          << "' is past: the model is compiled";
+  bool isText = emit == Emit::Llvm || emit == Emit::Asm;
+  llvm::Error error =
+      isText ? writeText(emit, prefix) : writeProduct(emit, prefix);
+  return error ? report(loc, std::move(error)) : success();
+}
+
+//===----------------------------------------------------------------------===//
+// The door
+//===----------------------------------------------------------------------===//
+
+static std::unique_ptr<CompiledModel>
+compileFor(OwningOpRef<ModuleOp> module, const CompileOptions &options,
+           Target target, const PipelineOptions &pipeline) {
+  unsigned steps = static_cast<unsigned>(Stage::Llvm) -
+                   static_cast<unsigned>(stageOf(*module)) + 1;
+  Progress progress(options, steps);
+  if (stageOf(*module) == Stage::Llvm) {
+    module->emitError("the stage llvm has lost what an artefact must know: "
+                      "start from the stage loops or before");
+    return nullptr;
+  }
+  auto model = std::make_unique<Compiled>(module->getContext(), options,
+                                          std::move(target));
+  if (failed(runStages(*module, Stage::Loops, pipeline, progress)) ||
+      failed(model->generate(*module, pipeline, progress)))
+    return nullptr;
+  progress.finish();
+  return model;
+}
+
+/// The values in memory of a constant expression, as an attribute. What is
+/// large is kept out of the uniquing of attributes.
+static ElementsAttr makeElements(RankedTensorType type,
+                                 llvm::ArrayRef<char> bytes) {
+  if (type.getElementType().isInteger(1)) {
+    llvm::SmallVector<bool> values(bytes.begin(), bytes.end());
+    return DenseElementsAttr::get(type, values);
+  }
+  if (type.getNumElements() <= 16)
+    return DenseElementsAttr::getFromRawBuffer(type, bytes);
+  return DenseResourceElementsAttr::get(
+      type, "folded",
+      HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, KTN_ALIGNMENT));
+}
+
+/// Runs a loaded function without inputs; the values of its results.
+static FailureOr<llvm::SmallVector<ElementsAttr>>
+runLoaded(const ktn_model_info_t &info, TypeRange types, Location loc) {
+  auto allocate = [](int64_t bytes) {
+    return llvm::WritableMemoryBuffer::getNewUninitMemBuffer(
+        bytes, "", llvm::Align(KTN_ALIGNMENT));
+  };
+  llvm::SmallVector<std::unique_ptr<llvm::WritableMemoryBuffer>> buffers;
+  llvm::SmallVector<void *> outputs;
+  for (Type type : types) {
+    auto tensor = cast<RankedTensorType>(type);
+    int64_t bits = tensor.getElementTypeBitWidth();
+    buffers.push_back(
+        allocate(tensor.getNumElements() * llvm::divideCeil(bits, 8)));
+    if (!buffers.back())
+      return emitError(loc) << "no memory for a constant of type " << tensor;
+    outputs.push_back(buffers.back()->getBufferStart());
+  }
+  auto arena = allocate(info.arena_bytes[0] + info.batch * info.arena_bytes[1]);
+  if (!arena)
+    return emitError(loc) << "no memory to compute constants";
+  ktn_status_t status = info.run(info.weights, arena->getBufferStart(),
+                                 info.batch, nullptr, outputs.data());
+  if (status != KTN_OK)
+    return emitError(loc) << "constants cannot be computed: "
+                          << ktn_status_name(status);
+  llvm::SmallVector<ElementsAttr> values;
+  for (auto [type, buffer] : llvm::zip_equal(types, buffers))
+    values.push_back(
+        makeElements(cast<RankedTensorType>(type), buffer->getBuffer()));
+  return values;
+}
+
+/// The ConstantEvaluator: compiles at -O0 for this machine, and runs.
+static FailureOr<llvm::SmallVector<ElementsAttr>>
+evaluateConstants(ModuleOp module) {
+  func::FuncOp function = findFunction(module);
+  if (!function)
+    return failure();
+  llvm::SmallVector<Type> types(function.getResultTypes());
+  CompileOptions options;
+  options.name = "evaluate";
+  options.optimize = false;
+  llvm::Expected<Target> target = parseTarget("native", options.optimize);
+  if (!target)
+    return report(module.getLoc(), target.takeError());
+  PipelineOptions pipeline =
+      pipelineOptions(*target, options.optimize, /*evaluator=*/nullptr);
+  std::unique_ptr<CompiledModel> model =
+      compileFor(module.clone(), options, std::move(*target), pipeline);
+  const ktn_model_info_t *info = model ? model->load() : nullptr;
+  if (!info)
+    return failure();
+  return runLoaded(*info, types, module.getLoc());
+}
+
+FailureOr<PipelineOptions> pipelineOptions(Location loc,
+                                           const CompileOptions &options) {
+  llvm::Expected<Target> target = parseTarget(options.target, options.optimize);
+  if (!target)
+    return report(loc, target.takeError());
+  return pipelineOptions(*target, options.optimize, evaluateConstants);
+}
+
+std::unique_ptr<CompiledModel> compile(OwningOpRef<ModuleOp> module,
+                                       const CompileOptions &options) {
+  Location loc = module->getLoc();
+  if (llvm::Error error = checkModelName(options.name)) {
+    (void)report(loc, std::move(error));
+    return nullptr;
+  }
+  llvm::Expected<Target> target = parseTarget(options.target, options.optimize);
+  if (!target) {
+    (void)report(loc, target.takeError());
+    return nullptr;
+  }
+  loadDialects(module->getContext());
+  PipelineOptions pipeline =
+      pipelineOptions(*target, options.optimize, evaluateConstants);
+  return compileFor(std::move(module), options, std::move(*target), pipeline);
+}
+
+LogicalResult runPipeline(ModuleOp module, Stage to,
+                          const CompileOptions &options) {
+  Stage from = stageOf(module);
+  if (from > to)
+    return module.emitError("is at the stage '")
+           << stageName(from) << "', past '" << stageName(to) << "'";
+  FailureOr<PipelineOptions> pipeline =
+      pipelineOptions(module.getLoc(), options);
+  if (failed(pipeline))
+    return failure();
+  loadDialects(module.getContext());
+  Progress progress(options, static_cast<unsigned>(to) -
+                                 static_cast<unsigned>(from));
+  if (failed(runStages(module, to, *pipeline, progress)))
+    return failure();
+  progress.finish();
+  return success();
+}
+
+std::string irText(ModuleOp module, bool withWeights) {
+  OpPrintingFlags flags =
+      withWeights ? OpPrintingFlags().enableDebugInfo() : elidedFlags();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module->print(os, flags);
+  os << '\n';
+  return text;
+}
+
+LogicalResult writeIr(ModuleOp module, llvm::StringRef prefix,
+                      bool withWeights) {
+  std::string path = prefix == "-" ? "-" : (prefix + ".mlir").str();
+  if (llvm::Error error = writeFile(path, irText(module, withWeights)))
+    return report(module.getLoc(), std::move(error));
+  return success();
+}
+
+} // namespace keratin

@@ -14,29 +14,37 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace keratin {
 
 /// What is written: a stage's IR, or a product.
-enum class Emit { Graph, Core, Layout, Linalg, Kernels, Loops, Llvm, Asm, Obj, Lib, So, Exe };
+enum class Emit {
+  Graph, Core, Layout, Linalg, Kernels, Loops, Llvm, Asm, Obj, Lib, So, Exe
+};
 /// The names of the command line: "graph" … "exe".
 std::vector<std::string> emitNames();
 std::optional<Emit> parseEmit(llvm::StringRef name);
+/// The stage whose IR is written; none for Llvm (that is LLVM IR) and products.
+std::optional<Stage> stageOf(Emit emit);
 
 enum class WeightsPlacement { Embed, External };
 
 /// One compilation. Everything but `name` has a useful default.
 struct CompileOptions {
-  std::string name;             ///< a C identifier: prefix of the exported symbols
-  std::string target = "native";///< native, x86-64-v3, aarch64-linux-gnu, or triple,cpu,features
-  bool optimize = true;         ///< false: -O0, the reference
+  std::string name;              ///< a C identifier: prefix of the symbols
+  std::string target = "native"; ///< or x86-64-v3, aarch64-linux-gnu, …
+  bool optimize = true;          ///< false: -O0, the reference
   WeightsPlacement weights = WeightsPlacement::Embed;
-  bool profile = false;         ///< call the profile hook around each kernel
-  std::string dumpAfter;        ///< a pass name or "all"; empty: none
+  bool profile = false;  ///< call the profile hook around each kernel
+  std::string dumpAfter; ///< a pass name or "all"; empty: none
   std::string dumpDirectory;
-  bool timePasses = false;
+  bool timePasses = false; ///< a table of the time of each pass on stderr
+  /// Extents of the function's arguments where they are to be more static than
+  /// in the module, -1 is `?`; empty: as they are. Applied first of all.
+  std::vector<std::vector<int64_t>> inputShapes;
   /// Progress: (what is being done, done, total); null: silent.
   std::function<void(llvm::StringRef, unsigned, unsigned)> progress;
 };
@@ -45,33 +53,58 @@ struct CompileOptions {
 struct KernelRow {
   std::string name, op, shapes;
   int64_t flops[2], bytes[2]; ///< fixed + per batch
-  int64_t arenaOffset[2];     ///< of its first result; -1 when it writes an output
+  int64_t arenaOffset[2];     ///< of its first result; -1: writes an output
 };
 
-/// A compiled function, in memory.
+/// A compiled function, in memory. The MLIR context of its module must outlive
+/// it: problems are its diagnostics.
 class CompiledModel {
 public:
   virtual ~CompiledModel() = default;
   virtual llvm::ArrayRef<KernelRow> kernels() const = 0;
+  /// Bytes of arena: fixed + per batch.
+  virtual std::pair<int64_t, int64_t> arenaBytes() const = 0;
   /// Descriptor of the code loaded into this process (JITLink of the same
   /// object code); loads at the first call. The model must outlive its use.
   /// Null, with a diagnostic, when the target cannot run here.
   virtual const ktn_model_info_t *load() = 0;
   /// With CompileOptions::profile: called around each kernel of load()'s code.
   virtual void setProfileHook(ktn_profile_fn_t hook, void *user) = 0;
-  /// Writes PREFIX.o (.a, .so, executable), PREFIX.h and, with external
-  /// weights, PREFIX.weights. Each is complete or absent. Problems are diagnostics.
+  /// Text of Emit::Llvm (LLVM IR as it goes to the code generator) or
+  /// Emit::Asm.
+  virtual llvm::FailureOr<std::string> text(Emit emit) = 0;
+  /// Writes PREFIX.ll, .s, .o, .a, .so or the program PREFIX; with a product
+  /// PREFIX.h and, with external weights, PREFIX.weights. Each is complete or
+  /// as it was. With the prefix "-" text goes to stdout.
   virtual llvm::LogicalResult write(Emit emit, llvm::StringRef prefix) = 0;
 };
 
-/// Compiles the one public function of `module` (stage `graph`). Problems are
-/// diagnostics of the module's context; null then. Consumes the module.
+/// Compiles the one public function of `module`, which is at the stage
+/// `stageOf(module)`. Problems are diagnostics of the module's context; null
+/// then. Consumes the module.
 std::unique_ptr<CompiledModel> compile(mlir::OwningOpRef<mlir::ModuleOp> module,
                                        const CompileOptions &options);
 
-/// Runs the pipeline up to `stage` in place.
-llvm::LogicalResult runPipeline(mlir::ModuleOp module, Stage from, Stage to,
+/// The stage that a module is at: its attribute `ktn.stage`, which runPipeline
+/// sets, or graph.
+Stage stageOf(mlir::ModuleOp module);
+
+/// Runs the passes from the stage that the module is at to `to`, in place.
+llvm::LogicalResult runPipeline(mlir::ModuleOp module, Stage to,
                                 const CompileOptions &options);
+
+/// The IR as text. With weights it can be parsed and compiled on; without, it
+/// is for people.
+std::string irText(mlir::ModuleOp module, bool withWeights);
+
+/// Writes irText to PREFIX.mlir, or to stdout for the prefix "-".
+llvm::LogicalResult writeIr(mlir::ModuleOp module, llvm::StringRef prefix,
+                            bool withWeights);
+
+/// What the passes are told for `options`, the evaluator of constants and the
+/// emitter of kernels included. A diagnostic at `loc` for an unknown target.
+llvm::FailureOr<PipelineOptions>
+pipelineOptions(mlir::Location loc, const CompileOptions &options);
 
 /// Registers what parsing and compiling need with `registry`.
 void registerDialects(mlir::DialectRegistry &registry);

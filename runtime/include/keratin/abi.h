@@ -3,6 +3,8 @@
 #ifndef KERATIN_ABI_H
 #define KERATIN_ABI_H
 
+#include "keratin/status.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -14,18 +16,6 @@ extern "C" {
 /// Alignment in bytes of arenas and weights.
 #define KTN_ALIGNMENT 64
 #define KTN_MAX_RANK 8
-
-/// What a call came to. Nothing is written to outputs unless it is KTN_OK.
-typedef enum ktn_status_t {
-  KTN_OK = 0,
-  KTN_INVALID_ARGUMENT = 1,  ///< a null pointer, or a model that was not initialised
-  KTN_BATCH_OUT_OF_RANGE = 2,///< batch < 1, or not the pinned batch, or sizes overflow
-  KTN_ARENA_TOO_SMALL = 3,   ///< arena smaller than NAME_ARENA_BYTES(batch)
-  KTN_ARENA_MISALIGNED = 4,  ///< arena or weights not aligned to KTN_ALIGNMENT
-  KTN_WEIGHTS_MISMATCH = 5,  ///< external weights of another size or content
-  KTN_OUT_OF_MEMORY = 6,
-  KTN_IO_ERROR = 7,          ///< a file could not be opened, read or mapped
-} ktn_status_t;
 
 typedef enum ktn_dtype_t {
   KTN_BOOL = 1, ///< one byte, 0 or 1
@@ -50,10 +40,10 @@ typedef struct ktn_tensor_info_t {
 
 /// One kernel call of the model, in order of execution.
 typedef struct ktn_kernel_info_t {
-  const char *name;  ///< the layer it computes
-  const char *op;    ///< what kind of kernel: conv, matmul, elementwise …
-  int64_t flops[2];  ///< flops[0] + batch * flops[1] per run
-  int64_t bytes[2];  ///< read once + written once, likewise
+  const char *name; ///< the layer it computes
+  const char *op;   ///< what kind of kernel: conv, matmul, elementwise …
+  int64_t flops[2]; ///< flops[0] + batch * flops[1] per run
+  int64_t bytes[2]; ///< read once + written once, likewise
 } ktn_kernel_info_t;
 
 /// Called around each kernel of a model compiled for profiling.
@@ -86,7 +76,14 @@ typedef struct ktn_model_info_t {
   /// is the field above or the mapped file.
   ktn_status_t (*run)(const void *weights, void *arena, int64_t batch,
                       const void *const *inputs, void *const *outputs);
+  /// Sets the function called around each kernel, null for none; one for all
+  /// threads. Null unless the model was compiled for profiling.
+  void (*set_profile)(ktn_profile_fn_t hook, void *user);
 } ktn_model_info_t;
+
+/// Hash of `size` bytes, the `weights_hash` of a model. An integrity check, not
+/// a cryptographic one. Any alignment; from any thread.
+uint64_t ktn_hash(const void *data, uint64_t size);
 
 #ifdef __cplusplus
 }
