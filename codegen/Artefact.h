@@ -1,0 +1,41 @@
+//===- Artefact.h - entry points and descriptor of a model ------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_ARTEFACT_H
+#define KERATIN_CODEGEN_ARTEFACT_H
+
+#include "codegen/Signature.h"
+
+#include "llvm/IR/Module.h"
+
+namespace keratin {
+
+/// What the artefact says of itself, and how it finds its weights.
+struct ArtefactOptions {
+  std::string name;    ///< prefix of the exported symbols
+  std::string target;  ///< for people
+  std::string options; ///< for people
+  /// The file whose bytes become the weights; empty: they come from outside.
+  std::string embeddedWeights;
+  bool profile = false;
+  /// Export the descriptor as `keratin_model` too, for dlopen.
+  bool exportModel = false;
+};
+
+/// "keratin 0.1.0".
+llvm::StringRef compilerVersion();
+
+/// Why `name` cannot be the prefix of C symbols; success when it can.
+llvm::Error checkModelName(llvm::StringRef name);
+
+/// Adds `NAME_model_info`, `NAME_init`, `NAME_run` and `NAME_predict` to the
+/// module that holds `signature.function`, which becomes internal. docs/LINKING.md
+/// describes them from outside.
+void addArtefact(llvm::Module &module, const Signature &signature,
+                 const ArtefactOptions &options);
+
+/// Name of the function that a model compiled for profiling calls around its
+/// kernels, `void (i32 kernel, i32 isEnd)`; addArtefact defines it.
+inline constexpr llvm::StringLiteral profileFunction = "ktn_profile";
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_ARTEFACT_H

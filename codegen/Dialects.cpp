@@ -1,0 +1,39 @@
+//===- Dialects.cpp - what parsing and compiling need ---------------------===//
+#include "codegen/Compile.h"
+#include "codegen/Dialects.h"
+#include "ir/Ktn.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+void registerDialects(DialectRegistry &registry) {
+  // Also the interfaces that dialects implement for each other; what is not
+  // used is not loaded.
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registry.insert<ktn::KtnDialect>();
+}
+
+void loadDialects(MLIRContext *context) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  context->appendDialectRegistry(registry);
+  context->loadDialect<ktn::KtnDialect, affine::AffineDialect,
+                       arith::ArithDialect, cf::ControlFlowDialect,
+                       func::FuncDialect, linalg::LinalgDialect,
+                       LLVM::LLVMDialect, math::MathDialect,
+                       memref::MemRefDialect, scf::SCFDialect,
+                       tensor::TensorDialect, vector::VectorDialect>();
+}
+
+} // namespace keratin

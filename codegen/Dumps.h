@@ -1,0 +1,37 @@
+//===- Dumps.h - IR on its way to people ------------------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_DUMPS_H
+#define KERATIN_CODEGEN_DUMPS_H
+
+#include "mlir/IR/OperationSupport.h"
+#include "mlir/Pass/PassInstrumentation.h"
+
+#include <atomic>
+#include <string>
+
+namespace keratin {
+
+/// How IR is printed for people: large constants as `dense_resource<…>` names
+/// or elided, no data.
+mlir::OpPrintingFlags elidedFlags();
+
+/// Writes the IR after each pass that is asked for to a numbered file
+/// `007-pass-name[.function].mlir`, weights elided.
+class DumpAfterPass : public mlir::PassInstrumentation {
+public:
+  /// `pass` is a pass argument or "all".
+  DumpAfterPass(std::string pass, std::string directory,
+                std::atomic<unsigned> &counter)
+      : pass(std::move(pass)), directory(std::move(directory)),
+        counter(counter) {}
+
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
+  void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
+
+private:
+  std::string pass, directory;
+  std::atomic<unsigned> &counter; // numbers go on from stage to stage
+};
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_DUMPS_H

@@ -1,0 +1,20 @@
+//===- EmbeddedText.h - files of the runtime, as text -----------*- C++ -*-===//
+//
+// The build makes EmbeddedText.cpp of them (codegen/CMakeLists.txt), so that
+// headers and executables are generated without looking for installed files.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_EMBEDDEDTEXT_H
+#define KERATIN_CODEGEN_EMBEDDEDTEXT_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace keratin {
+
+extern const llvm::StringRef embeddedStatusHeader; ///< keratin/status.h
+extern const llvm::StringRef embeddedAbiHeader;    ///< keratin/abi.h
+extern const llvm::StringRef embeddedMain;         ///< runtime/Main.c
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_EMBEDDEDTEXT_H

@@ -1,0 +1,333 @@
+//===- Header.cpp - the typed C header of a model -------------------------===//
+#include "codegen/Header.h"
+
+#include "codegen/Artefact.h"
+#include "codegen/EmbeddedText.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// Keywords of C23 and C++20, macros that C implementations define in lower
+/// case, and the names that every header uses for its own parameters.
+static const StringSet<> &takenNames() {
+  static const StringSet<> names = {
+      "alignas", "alignof", "and", "and_eq", "asm", "assert", "auto", "bitand",
+      "bitor", "bool", "break", "case", "catch", "char", "char8_t", "char16_t",
+      "char32_t", "class", "compl", "concept", "const", "consteval",
+      "constexpr", "constinit", "const_cast", "continue", "co_await",
+      "co_return", "co_yield", "decltype", "default", "delete", "do", "double",
+      "dynamic_cast", "else", "enum", "errno", "explicit", "export", "extern",
+      "false", "float", "for", "friend", "goto", "i386", "if", "inline", "int",
+      "linux", "long", "mutable", "namespace", "new", "noexcept", "not",
+      "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected",
+      "public", "register", "reinterpret_cast", "requires", "restrict",
+      "return", "short", "signed", "sizeof", "static", "static_assert",
+      "static_cast", "stderr", "stdin", "stdout", "struct", "switch",
+      "template", "this", "thread_local", "throw", "true", "try", "typedef",
+      "typeid", "typename", "typeof", "typeof_unqual", "union", "unix",
+      "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
+      "xor", "xor_eq", "model", "batch"};
+  return names;
+}
+
+/// Only letters, digits and '_'. Leading '_' are reserved, upper case is for
+/// macros, `_t` is for types: none of them survives.
+static std::string sanitize(StringRef name) {
+  std::string result;
+  for (char c : name)
+    result.push_back(isAlnum(c) ? c : '_');
+  result = StringRef(result).ltrim('_').str();
+  if (result.empty() || isDigit(result[0]))
+    result = "x" + result;
+  if (none_of(result, [](char c) { return c >= 'a' && c <= 'z'; }))
+    result = StringRef(result).lower();
+  if (StringRef(result).ends_with("_t"))
+    result += '_';
+  return result;
+}
+
+std::vector<std::string> parameterNames(ArrayRef<std::string> names) {
+  StringSet<> used;
+  std::vector<std::string> result;
+  for (const std::string &name : names) {
+    std::string base = sanitize(name), unique = base;
+    for (unsigned number = 2;
+         takenNames().contains(unique) || !used.insert(unique).second; ++number)
+      unique = base + "_" + std::to_string(number);
+    result.push_back(std::move(unique));
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+static StringRef cType(ktn_dtype_t dtype) {
+  switch (dtype) {
+  case KTN_BOOL:
+  case KTN_U8:
+    return "uint8_t";
+  case KTN_I8:
+    return "int8_t";
+  case KTN_I16:
+    return "int16_t";
+  case KTN_I32:
+    return "int32_t";
+  case KTN_I64:
+    return "int64_t";
+  case KTN_F16:
+  case KTN_BF16:
+    return "uint16_t";
+  case KTN_F32:
+    return "float";
+  case KTN_F64:
+    return "double";
+  }
+  return "void";
+}
+
+static StringRef describe(ktn_dtype_t dtype) {
+  switch (dtype) {
+  case KTN_BOOL:
+    return "bool, each 0 or 1";
+  case KTN_F16:
+    return "float16, the bits of IEEE binary16";
+  case KTN_BF16:
+    return "bfloat16, the upper 16 bits of a float";
+  case KTN_I8:
+    return "int8";
+  case KTN_I16:
+    return "int16";
+  case KTN_I32:
+    return "int32";
+  case KTN_I64:
+    return "int64";
+  case KTN_U8:
+    return "uint8";
+  case KTN_F32:
+    return "float32";
+  case KTN_F64:
+    return "float64";
+  }
+  return "";
+}
+
+/// `[batch][28][28]`.
+static std::string shapeText(const TensorSignature &tensor) {
+  std::string text;
+  for (int64_t extent : tensor.shape)
+    text += "[" + (extent < 0 ? "batch" : std::to_string(extent)) + "]";
+  return text.empty() ? "one value" : text;
+}
+
+/// Text of a file's that must not end a comment.
+static std::string commentSafe(StringRef text) {
+  std::string result;
+  for (char c : text)
+    result.push_back(isPrint(c) && c != '*' ? c : '?');
+  return result;
+}
+
+namespace {
+class HeaderWriter {
+public:
+  HeaderWriter(const Signature &signature, const HeaderOptions &options)
+      : signature(signature), name(options.name),
+        upper(StringRef(options.name).upper()), target(options.target),
+        external(options.externalWeights && signature.weightsBytes > 0),
+        os(text) {}
+
+  std::string write() {
+    writeOpening();
+    writeConstants();
+    writeModel();
+    writeInit();
+    writePredict();
+    writeCreate();
+    writeClosing();
+    return std::move(text);
+  }
+
+private:
+  void writeOpening();
+  void writeConstants();
+  void writeModel();
+  void writeInit();
+  void writePredict();
+  void writeCreate();
+  void writeClosing();
+  void writeTensorDocs(ArrayRef<TensorSignature> tensors, StringRef kind,
+                       ArrayRef<std::string> names);
+
+  std::string batchText() const {
+    return signature.batch >= 0 ? std::to_string(signature.batch) : "1 or more";
+  }
+
+  const Signature &signature;
+  std::string name, upper, target;
+  bool external;
+  std::string text;
+  raw_string_ostream os;
+};
+} // namespace
+
+void HeaderWriter::writeOpening() {
+  os << "/* " << name << ".h - generated by " << compilerVersion() << " for "
+     << commentSafe(target) << ". C11 and C++. */\n"
+     << "#ifndef KERATIN_MODEL_" << upper << "_H\n"
+     << "#define KERATIN_MODEL_" << upper << "_H\n\n"
+     << "#include <stddef.h>\n#include <stdint.h>\n\n"
+     << embeddedStatusHeader << "\n"
+     << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+}
+
+void HeaderWriter::writeConstants() {
+  os << "/** Alignment in bytes of the arena" << (external ? " and of the weights" : "")
+     << ". */\n"
+     << "#define " << upper << "_ARENA_ALIGN " << KTN_ALIGNMENT << "\n"
+     << "/** Bytes of arena that a run with `batch` needs. */\n"
+     << "#define " << upper << "_ARENA_BYTES(batch) \\\n  ((size_t)"
+     << signature.arenaBytes[0] << " + (size_t)" << signature.arenaBytes[1]
+     << " * (size_t)(batch))\n";
+  if (external)
+    os << "/** Bytes of the weights, a file of its own. */\n"
+       << "#define " << upper << "_WEIGHTS_BYTES ((size_t)"
+       << signature.weightsBytes << ")\n";
+  if (signature.batch >= 0)
+    os << "/** The only batch that this model takes. */\n"
+       << "#define " << upper << "_BATCH " << signature.batch << "\n";
+  os << "\n";
+}
+
+void HeaderWriter::writeModel() {
+  os << "/** A model ready to run. Its fields are not for use. It holds no state "
+        "but the\n    arena: threads need one each. */\n"
+     << "typedef struct " << name << "_t {\n"
+     << "  const void *weights;\n  void *arena;\n  uint64_t arena_bytes;\n"
+     << "} " << name << "_t;\n\n"
+     << "/** Names, shapes, kernels and versions: keratin/abi.h has the "
+        "fields. */\n"
+     << "extern const struct ktn_model_info_t " << name << "_model_info;\n\n";
+}
+
+void HeaderWriter::writeInit() {
+  os << "/**\n * Makes `model` ready to run in `arena`, memory of the caller's "
+        "that must outlive\n * the use of the model: " << upper
+     << "_ARENA_BYTES(batch) bytes aligned to\n * " << upper
+     << "_ARENA_ALIGN, for the largest batch that will be run.";
+  if (external)
+    os << " `weights` are the bytes\n * of the file " << name
+       << ".weights, aligned likewise, unchanged while the model is used.";
+  os << "\n *\n * Returns KTN_OK, KTN_INVALID_ARGUMENT for a null pointer, "
+        "KTN_ARENA_MISALIGNED,\n * KTN_ARENA_TOO_SMALL"
+     << (external ? ", or KTN_WEIGHTS_MISMATCH when size or content are not "
+                    "those of\n * the compiled model"
+                  : "")
+     << ". Predicting with a model whose init failed is refused. "
+        "Allocates\n * nothing.\n */\n"
+     << "ktn_status_t " << name << "_init(" << name << "_t *model,"
+     << (external ? " const void *weights, size_t weights_bytes," : "")
+     << "\n    void *arena, size_t arena_bytes);\n\n";
+}
+
+void HeaderWriter::writeTensorDocs(ArrayRef<TensorSignature> tensors,
+                                   StringRef kind,
+                                   ArrayRef<std::string> names) {
+  for (auto [tensor, parameter] : zip_equal(tensors, names)) {
+    os << " *   " << parameter << ": " << kind << " " << shapeText(tensor)
+       << ", " << describe(tensor.dtype);
+    if (parameter != tensor.name)
+      os << ", called \"" << commentSafe(tensor.name) << "\"";
+    os << "\n";
+  }
+}
+
+void HeaderWriter::writePredict() {
+  std::vector<std::string> given;
+  for (const TensorSignature &tensor :
+       concat<const TensorSignature>(signature.inputs, signature.outputs))
+    given.push_back(tensor.name);
+  std::vector<std::string> names = parameterNames(given);
+  auto inputs = ArrayRef(names).take_front(signature.inputs.size());
+  auto outputs = ArrayRef(names).drop_front(signature.inputs.size());
+
+  os << "/**\n * Computes the outputs from the inputs, all dense and row-major; "
+        "they must not\n * overlap. `batch` is " << batchText() << ".\n *\n";
+  writeTensorDocs(signature.inputs, "input", inputs);
+  writeTensorDocs(signature.outputs, "output", outputs);
+  os << " *\n * Returns KTN_OK; or KTN_INVALID_ARGUMENT for a null pointer or a "
+        "model without\n * init, KTN_BATCH_OUT_OF_RANGE, KTN_ARENA_TOO_SMALL, "
+        "and writes nothing then.\n * Allocates nothing.\n */\n"
+     << "ktn_status_t " << name << "_predict(const " << name
+     << "_t *model, int64_t batch";
+  for (auto [tensor, parameter] : zip_equal(signature.inputs, inputs))
+    os << ",\n    const " << cType(tensor.dtype) << " *" << parameter;
+  for (auto [tensor, parameter] : zip_equal(signature.outputs, outputs))
+    os << ",\n    " << cType(tensor.dtype) << " *" << parameter;
+  os << ");\n\n"
+     << "/**\n * The same for programs that pick the model at run time: inputs "
+        "and outputs in\n * the order of " << name
+     << "_model_info, `arena` large enough for `batch`,\n * `weights` "
+     << (external ? "checked by the caller." : "those of the descriptor.")
+     << "\n */\n"
+     << "ktn_status_t " << name
+     << "_run(const void *weights, void *arena, int64_t batch,\n"
+     << "    const void *const *inputs, void *const *outputs);\n\n";
+}
+
+void HeaderWriter::writeCreate() {
+  StringRef parameters =
+      external ? " const void *weights,\n    size_t weights_bytes," : "";
+  StringRef arguments = external ? " weights, weights_bytes," : "";
+  os << "#ifdef __cplusplus\n} // extern \"C\"\n#endif\n\n"
+     << "#ifndef KERATIN_NO_STDLIB\n#include <stdlib.h>\n\n"
+     << "/** init with an arena from the heap for batches up to `batch`; ends "
+        "with\n    " << name << "_destroy. KTN_OUT_OF_MEMORY, "
+        "KTN_BATCH_OUT_OF_RANGE, or as init. */\n"
+     << "static inline ktn_status_t " << name << "_create(" << name
+     << "_t *model," << parameters << " int64_t batch) {\n"
+     << "  void *arena;\n  size_t bytes;\n  ktn_status_t status;\n"
+     << "  if (!model)\n    return KTN_INVALID_ARGUMENT;\n"
+     << "  model->arena = NULL;\n";
+  if (signature.batch >= 0)
+    os << "  if (batch != " << signature.batch << ")\n";
+  else
+    os << "  if (batch < 1 || batch > INT64_C(" << signature.maxBatch()
+       << "))\n";
+  os << "    return KTN_BATCH_OUT_OF_RANGE;\n"
+     << "  bytes = (" << upper << "_ARENA_BYTES(batch) + " << upper
+     << "_ARENA_ALIGN - 1) / " << upper << "_ARENA_ALIGN * " << upper
+     << "_ARENA_ALIGN;\n"
+     << "  arena = aligned_alloc(" << upper << "_ARENA_ALIGN, bytes);\n"
+     << "  if (!arena)\n    return KTN_OUT_OF_MEMORY;\n"
+     << "  status = " << name << "_init(model," << arguments
+     << " arena, bytes);\n"
+     << "  if (status != KTN_OK)\n    free(arena);\n"
+     << "  return status;\n}\n\n"
+     << "/** Frees what create allocated. */\n"
+     << "static inline void " << name << "_destroy(" << name << "_t *model) {\n"
+     << "  if (!model)\n    return;\n"
+     << "  free(model->arena);\n  model->arena = NULL;\n}\n"
+     << "#endif /* KERATIN_NO_STDLIB */\n\n";
+}
+
+void HeaderWriter::writeClosing() {
+  os << "#endif /* KERATIN_MODEL_" << upper << "_H */\n";
+}
+
+std::string makeHeader(const Signature &signature,
+                       const HeaderOptions &options) {
+  return HeaderWriter(signature, options).write();
+}
+
+} // namespace keratin

@@ -1,0 +1,209 @@
+//===- Link.cpp - objects become libraries and programs -------------------===//
+#include "codegen/Link.h"
+
+#include "codegen/EmbeddedText.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace llvm;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+/// LLVM's error with the file it is about.
+static Error aboutFile(Error error, StringRef path) {
+  return createStringError("cannot write " + path + ": " +
+                           toString(std::move(error)));
+}
+
+Error writeFile(StringRef path, ArrayRef<char> bytes) {
+  Error error = writeToOutput(path, [&](raw_ostream &stream) {
+    stream.write(bytes.data(), bytes.size());
+    return Error::success();
+  });
+  return error ? aboutFile(std::move(error), path) : Error::success();
+}
+
+Expected<TemporaryFile> TemporaryFile::create(StringRef suffix,
+                                              ArrayRef<char> bytes) {
+  int descriptor;
+  SmallString<128> path;
+  if (std::error_code code = sys::fs::createTemporaryFile("keratin", suffix,
+                                                          descriptor, path))
+    return aboutFile(errorCodeToError(code), "a temporary file");
+  TemporaryFile file(path.str().str());
+  raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
+  stream.write(bytes.data(), bytes.size());
+  stream.close();
+  if (stream.has_error()) {
+    std::error_code code = stream.error();
+    stream.clear_error();
+    return aboutFile(errorCodeToError(code), path);
+  }
+  return file;
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (!path.empty())
+    sys::fs::remove(path);
+}
+
+Error writeLibrary(StringRef path, StringRef member, ArrayRef<char> object) {
+  MemoryBufferRef buffer(StringRef(object.data(), object.size()), member);
+  NewArchiveMember entry(buffer);
+  // Nothing of the day or the user is written: equal inputs, equal bytes.
+  Expected<std::unique_ptr<MemoryBuffer>> archive = writeArchiveToBuffer(
+      entry, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
+      /*Deterministic=*/true, /*Thin=*/false);
+  if (!archive)
+    return archive.takeError();
+  return writeFile(path, ArrayRef((*archive)->getBufferStart(),
+                                  (*archive)->getBufferSize()));
+}
+
+//===----------------------------------------------------------------------===//
+// Linkers
+//===----------------------------------------------------------------------===//
+
+static bool isHost(const Triple &triple) {
+  Triple host(sys::getProcessTriple());
+  return triple.getArch() == host.getArch() && triple.getOS() == host.getOS();
+}
+
+/// C compilers that can link for the triple, best first.
+static std::vector<std::string> compilersFor(const Triple &triple) {
+  if (isHost(triple))
+    return {"cc", "clang-22", "clang", "gcc"};
+  std::string prefix = (triple.getArchName() + "-" + triple.getOSName() + "-" +
+                        (triple.getEnvironment() == Triple::UnknownEnvironment
+                             ? StringRef("gnu")
+                             : triple.getEnvironmentName()))
+                           .str();
+  return {prefix + "-gcc"};
+}
+
+static std::optional<std::string> findFirst(ArrayRef<std::string> programs) {
+  for (const std::string &program : programs)
+    if (ErrorOr<std::string> path = sys::findProgramByName(program))
+      return *path;
+  return std::nullopt;
+}
+
+/// Runs a program; its messages become the error.
+static Error runProgram(ArrayRef<std::string> command) {
+  Expected<TemporaryFile> messages = TemporaryFile::create("log", {});
+  if (!messages)
+    return messages.takeError();
+  SmallVector<StringRef> arguments(command.begin(), command.end());
+  std::optional<StringRef> redirects[] = {StringRef(""), messages->name(),
+                                          messages->name()};
+  std::string problem;
+  int status = sys::ExecuteAndWait(command[0], arguments, std::nullopt,
+                                   redirects, /*SecondsToWait=*/0,
+                                   /*MemoryLimit=*/0, &problem);
+  if (status == 0)
+    return Error::success();
+  if (ErrorOr<std::unique_ptr<MemoryBuffer>> text =
+          MemoryBuffer::getFile(messages->name()))
+    problem += (*text)->getBuffer().trim().str();
+  return createStringError(command[0] + " failed: " + problem);
+}
+
+/// Lets `link` write a temporary file next to `path`, then renames it.
+static Error linkTo(StringRef path, function_ref<Error(StringRef)> link) {
+  SmallString<128> temporary;
+  if (std::error_code code =
+          sys::fs::createUniqueFile(path + ".%%%%%%.tmp", temporary))
+    return aboutFile(errorCodeToError(code), path);
+  auto cleanUp = make_scope_exit([&] { sys::fs::remove(temporary); });
+  if (Error error = link(temporary))
+    return error;
+  if (std::error_code code = sys::fs::rename(temporary, path))
+    return aboutFile(errorCodeToError(code), path);
+  return Error::success();
+}
+
+Error linkShared(StringRef path, ArrayRef<char> object, const Target &target) {
+  const Triple &triple = target.machine->getTargetTriple();
+  std::vector<std::string> compilers = compilersFor(triple);
+  std::optional<std::string> compiler = findFirst(compilers);
+  std::optional<std::string> linker = findFirst({"ld.lld-22", "ld.lld"});
+  if (!compiler && !linker)
+    return createStringError("no linker found for " + triple.str() +
+                             ": looked for " + join(compilers, ", ") +
+                             ", ld.lld-22 and ld.lld");
+  Expected<TemporaryFile> input = TemporaryFile::create("o", object);
+  if (!input)
+    return input.takeError();
+  return linkTo(path, [&](StringRef output) {
+    std::vector<std::string> command = {
+        compiler ? *compiler : *linker, "-shared", "-o", output.str(),
+        input->name().str()};
+    std::string soname = sys::path::filename(path).str();
+    if (compiler)
+      llvm::append_values(command, "-Wl,-soname," + soname, "-lm");
+    else
+      llvm::append_values(command, "-soname", soname);
+    return runProgram(command);
+  });
+}
+
+namespace {
+/// A directory that is removed with this object.
+struct TemporaryDirectory {
+  SmallString<128> path;
+  std::error_code error = sys::fs::createUniqueDirectory("keratin", path);
+  ~TemporaryDirectory() {
+    if (!error)
+      sys::fs::remove_directories(path);
+  }
+
+  Error write(StringRef name, StringRef text) {
+    SmallString<128> file = path;
+    sys::path::append(file, name);
+    if (std::error_code code =
+            sys::fs::create_directories(sys::path::parent_path(file)))
+      return aboutFile(errorCodeToError(code), file);
+    return writeFile(file, ArrayRef(text.data(), text.size()));
+  }
+};
+} // namespace
+
+Error linkProgram(StringRef path, StringRef name, ArrayRef<char> object,
+                  const Target &target) {
+  const Triple &triple = target.machine->getTargetTriple();
+  std::vector<std::string> compilers = compilersFor(triple);
+  std::optional<std::string> compiler = findFirst(compilers);
+  if (!compiler)
+    return createStringError("no C compiler found to make a program for " +
+                             triple.str() + ": looked for " +
+                             join(compilers, ", "));
+  TemporaryDirectory sources;
+  if (sources.error)
+    return aboutFile(errorCodeToError(sources.error), "a temporary directory");
+  if (Error error = joinErrors(
+          joinErrors(sources.write("Main.c", embeddedMain),
+                     sources.write("keratin/abi.h", embeddedAbiHeader)),
+          joinErrors(sources.write("keratin/status.h", embeddedStatusHeader),
+                     sources.write("model.o", StringRef(object.data(),
+                                                        object.size())))))
+    return error;
+  std::string directory = sources.path.str().str();
+  return linkTo(path, [&](StringRef output) {
+    return runProgram({*compiler, "-std=c11", "-O2", "-I" + directory,
+                       ("-DKERATIN_MODEL=" + name + "_model_info").str(),
+                       directory + "/Main.c", directory + "/model.o", "-o",
+                       output.str(), "-lm"});
+  });
+}
+
+} // namespace keratin

@@ -1,0 +1,47 @@
+//===- Link.h - objects become libraries and programs -----------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_LINK_H
+#define KERATIN_CODEGEN_LINK_H
+
+#include "codegen/Target.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace keratin {
+
+/// Writes a file through a temporary one: it is complete or as it was before.
+llvm::Error writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes);
+
+/// A static library of one object, called `member` in it.
+llvm::Error writeLibrary(llvm::StringRef path, llvm::StringRef member,
+                         llvm::ArrayRef<char> object);
+
+/// A shared library, linked by the C compiler for the target or by lld.
+llvm::Error linkShared(llvm::StringRef path, llvm::ArrayRef<char> object,
+                       const Target &target);
+
+/// A program that runs the model `name` (runtime/Main.c), built by the C
+/// compiler for the target.
+llvm::Error linkProgram(llvm::StringRef path, llvm::StringRef name,
+                        llvm::ArrayRef<char> object, const Target &target);
+
+/// A file with `bytes` that is removed with this object.
+class TemporaryFile {
+public:
+  static llvm::Expected<TemporaryFile> create(llvm::StringRef suffix,
+                                              llvm::ArrayRef<char> bytes);
+  TemporaryFile(TemporaryFile &&other) : path(std::move(other.path)) {
+    other.path.clear();
+  }
+  ~TemporaryFile();
+
+  llvm::StringRef name() const { return path; }
+
+private:
+  explicit TemporaryFile(std::string path) : path(std::move(path)) {}
+  std::string path;
+};
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_LINK_H

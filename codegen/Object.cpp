@@ -1,0 +1,163 @@
+//===- Object.cpp - from the LLVM dialect to machine code -----------------===//
+#include "codegen/Object.h"
+
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+
+using namespace llvm;
+
+namespace keratin {
+
+static void markFunction(Function &function, const Target &target) {
+  function.addFnAttr(Attribute::NoUnwind);
+  function.addFnAttr("target-cpu", target.machine->getTargetCPU());
+  function.addFnAttr("target-features",
+                     target.machine->getTargetFeatureString());
+  // By default LLVM splits 512-bit vectors on CPUs whose clock they lowered.
+  if (target.machine->getTargetTriple().isX86())
+    function.addFnAttr("prefer-vector-width",
+                       std::to_string(target.vectorBits));
+}
+
+/// Inlined, a kernel would lose its name in profiles and its registers to its
+/// neighbours.
+static void keepKernels(Function &entry) {
+  for (Instruction &instruction : instructions(entry))
+    if (auto *call = dyn_cast<CallInst>(&instruction))
+      if (Function *callee = call->getCalledFunction())
+        if (!callee->isDeclaration())
+          callee->addFnAttr(Attribute::NoInline);
+}
+
+Expected<std::unique_ptr<Module>> translate(mlir::ModuleOp module,
+                                            StringRef entry,
+                                            const Target &target,
+                                            LLVMContext &context) {
+  std::unique_ptr<Module> result =
+      mlir::translateModuleToLLVMIR(module, context, entry);
+  if (!result)
+    return createStringError("translation to LLVM IR failed");
+  result->setTargetTriple(target.machine->getTargetTriple());
+  result->setDataLayout(target.machine->createDataLayout());
+  result->setPICLevel(PICLevel::BigPIC);
+  for (Function &function : *result) {
+    if (function.isDeclaration())
+      continue;
+    markFunction(function, target);
+    if (function.getName() == entry)
+      continue;
+    function.setLinkage(GlobalValue::InternalLinkage);
+    // A layer may be called memcpy; no C name has a dot.
+    function.setName(entry + "." + function.getName());
+  }
+  for (GlobalVariable &global : result->globals())
+    if (!global.isDeclaration())
+      global.setLinkage(GlobalValue::InternalLinkage);
+  if (Function *function = result->getFunction(entry))
+    keepKernels(*function);
+  else
+    return createStringError("the function '" + entry + "' was lost");
+  return result;
+}
+
+void optimizeCode(Module &module, const Target &target, bool optimize) {
+  TargetLibraryInfoImpl library(module.getTargetTriple());
+  library.disableAllFunctions();
+  for (LibFunc known : {LibFunc_memcpy, LibFunc_memmove, LibFunc_memset})
+    library.setAvailable(known);
+
+  PassBuilder builder(target.machine.get());
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  functions.registerPass([&] { return TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder
+      .buildPerModuleDefaultPipeline(optimize ? OptimizationLevel::O2
+                                              : OptimizationLevel::O1)
+      .run(module, modules);
+}
+
+/// Keeps the first error that LLVM reports, which would end the process.
+namespace {
+class ErrorKeeper {
+public:
+  explicit ErrorKeeper(LLVMContext &context) : context(context) {
+    context.setDiagnosticHandlerCallBack(keep, &message);
+  }
+  ~ErrorKeeper() { context.setDiagnosticHandlerCallBack(nullptr, nullptr); }
+
+  Error take() {
+    return message.empty() ? Error::success() : createStringError(message);
+  }
+
+private:
+  static void keep(const DiagnosticInfo *info, void *message) {
+    auto &text = *static_cast<std::string *>(message);
+    if (info->getSeverity() != DS_Error || !text.empty())
+      return;
+    raw_string_ostream stream(text);
+    DiagnosticPrinterRawOStream printer(stream);
+    info->print(printer);
+  }
+
+  LLVMContext &context;
+  std::string message;
+};
+} // namespace
+
+Expected<SmallVector<char, 0>> emitCode(Module &module, const Target &target,
+                                        CodeGenFileType fileType) {
+  SmallVector<char, 0> code;
+  raw_svector_ostream stream(code);
+  legacy::PassManager passes;
+  passes.add(createTargetTransformInfoWrapperPass(
+      target.machine->getTargetIRAnalysis()));
+  if (target.machine->addPassesToEmitFile(passes, stream, nullptr, fileType))
+    return createStringError("LLVM cannot emit this kind of file for " +
+                             target.description());
+  ErrorKeeper errors(module.getContext());
+  passes.run(module);
+  if (Error error = errors.take())
+    return std::move(error);
+  return code;
+}
+
+Error checkUndefinedSymbols(ArrayRef<char> object) {
+  StringRef bytes(object.data(), object.size());
+  Expected<std::unique_ptr<object::ObjectFile>> file =
+      object::ObjectFile::createObjectFile(MemoryBufferRef(bytes, "object"));
+  if (!file)
+    return file.takeError();
+  for (const object::SymbolRef &symbol : (*file)->symbols()) {
+    Expected<uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
+    if (!(*flags & object::SymbolRef::SF_Undefined) ||
+        (*flags & object::SymbolRef::SF_FormatSpecific))
+      continue;
+    Expected<StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    if (!is_contained({"memcpy", "memmove", "memset", ""}, *name))
+      return createStringError("the generated code calls '" + *name +
+                               "', which a -O2 object must not: the target "
+                               "lacks an instruction that the model needs");
+  }
+  return Error::success();
+}
+
+} // namespace keratin

@@ -1,0 +1,169 @@
+//===- Target.cpp - the machine that is compiled for ----------------------===//
+#include "codegen/Target.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace llvm;
+
+namespace keratin {
+
+namespace {
+/// What LLVM wants to know, as text.
+struct TargetNames {
+  Triple triple;
+  std::string cpu, features;
+};
+} // namespace
+
+static void initializeLlvmTargets() {
+  // Initialised once, thread-safe: the value of a static.
+  static const bool done = [] {
+    InitializeAllTargetInfos();
+    InitializeAllTargets();
+    InitializeAllTargetMCs();
+    InitializeAllAsmPrinters();
+    InitializeAllAsmParsers(); // weights are embedded by an assembler directive
+    return true;
+  }();
+  (void)done;
+}
+
+static std::string hostFeatures() {
+  std::vector<std::string> features;
+  for (const auto &feature : sys::getHostCPUFeatures())
+    features.push_back((feature.second ? "+" : "-") + feature.first().str());
+  llvm::sort(features);
+  return join(features, ",");
+}
+
+static Expected<TargetNames> splitName(StringRef name) {
+  if (name == "native")
+    return TargetNames{Triple(sys::getProcessTriple()),
+                       sys::getHostCPUName().str(), hostFeatures()};
+  if (is_contained({"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}, name))
+    return TargetNames{Triple("x86_64-unknown-linux-gnu"), name.str(), ""};
+  if (name == "aarch64-linux-gnu")
+    return TargetNames{Triple("aarch64-unknown-linux-gnu"), "generic", "+neon"};
+  auto [triple, rest] = name.split(',');
+  auto [cpu, features] = rest.split(',');
+  if (cpu.empty() || triple.empty())
+    return createStringError(
+        "unknown target '" + name +
+        "': expected native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
+        "aarch64-linux-gnu, or TRIPLE,CPU[,FEATURES]");
+  return TargetNames{Triple(Triple::normalize(triple)), cpu.str(),
+                     features.str()};
+}
+
+/// LLVM warns on stderr of names it does not know and goes on; so ask first.
+static Error checkNames(const llvm::Target &target, const TargetNames &names) {
+  std::unique_ptr<MCSubtargetInfo> facts(
+      target.createMCSubtargetInfo(names.triple, "", ""));
+  if (!facts)
+    return createStringError("LLVM has no code generator for '" +
+                             names.triple.str() + "'");
+  if (!facts->isCPUStringValid(names.cpu)) {
+    std::vector<StringRef> known;
+    for (const SubtargetSubTypeKV &cpu : facts->getAllProcessorDescriptions())
+      known.push_back(cpu.key());
+    return createStringError("unknown CPU '" + names.cpu + "' for " +
+                             names.triple.str() + ": expected one of " +
+                             join(known, ", "));
+  }
+  for (StringRef feature : split(names.features, ',')) {
+    if (feature.empty())
+      continue;
+    bool known = any_of(facts->getAllProcessorFeatures(),
+                        [&](const SubtargetFeatureKV &candidate) {
+                          return candidate.key() == feature.drop_front();
+                        });
+    if (!StringRef("+-").contains(feature[0]) || !known)
+      return createStringError(
+          "unknown feature '" + feature + "' for " + names.triple.str() +
+          ": expected +NAME or -NAME with a feature name of LLVM");
+  }
+  return Error::success();
+}
+
+static Error checkTriple(const Triple &triple) {
+  if (triple.isOSBinFormatELF() && triple.isArch64Bit() &&
+      triple.isLittleEndian())
+    return Error::success();
+  return createStringError("target '" + triple.str() +
+                           "' is not a little-endian 64-bit ELF target, such "
+                           "as x86_64-linux-gnu or aarch64-linux-gnu");
+}
+
+/// Widest vectors and how many of them: what the tile sizes depend on.
+static void measureVectors(Target &target) {
+  const Triple &triple = target.machine->getTargetTriple();
+  const MCSubtargetInfo &facts = *target.machine->getMCSubtargetInfo();
+  if (triple.isAArch64()) {
+    target.vectorRegisters = 32;
+    return;
+  }
+  if (!triple.isX86())
+    return;
+  if (facts.checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl")) {
+    target.vectorBits = 512;
+    target.vectorRegisters = 32;
+  } else if (facts.checkFeatures("+avx2,+fma")) {
+    target.vectorBits = 256;
+  }
+}
+
+/// Whether the host has every feature that the code may use. Features that the
+/// host detection knows nothing of are tuning, and harmless.
+static bool runsOnHost(const TargetMachine &machine) {
+  Triple host(sys::getProcessTriple());
+  if (machine.getTargetTriple().getArch() != host.getArch() ||
+      machine.getTargetTriple().getOS() != host.getOS())
+    return false;
+  StringMap<bool, MallocAllocator> hostFeatures = sys::getHostCPUFeatures();
+  const MCSubtargetInfo &facts = *machine.getMCSubtargetInfo();
+  return none_of(facts.getEnabledProcessorFeatures(),
+                 [&](const SubtargetFeatureKV &feature) {
+                   auto found = hostFeatures.find(feature.key());
+                   return found != hostFeatures.end() && !found->second;
+                 });
+}
+
+std::string Target::description() const {
+  return machine->getTargetTriple().str() + ", " +
+         machine->getTargetCPU().str();
+}
+
+Expected<Target> parseTarget(StringRef name, bool optimize) {
+  initializeLlvmTargets();
+  Expected<TargetNames> names = splitName(name);
+  if (!names)
+    return names.takeError();
+  std::string problem;
+  const llvm::Target *llvmTarget =
+      TargetRegistry::lookupTarget(names->triple, problem);
+  if (!llvmTarget)
+    return createStringError("unknown target '" + name +
+                             "': LLVM has no code generator for '" +
+                             names->triple.str() + "'");
+  if (Error error = checkTriple(names->triple))
+    return std::move(error);
+  if (Error error = checkNames(*llvmTarget, *names))
+    return std::move(error);
+
+  Target target;
+  target.machine.reset(llvmTarget->createTargetMachine(
+      names->triple, names->cpu, names->features, TargetOptions(), Reloc::PIC_,
+      CodeModel::Small,
+      optimize ? CodeGenOptLevel::Default : CodeGenOptLevel::Less));
+  if (!target.machine)
+    return createStringError("LLVM cannot generate code for '" + name + "'");
+  measureVectors(target);
+  target.runsHere = runsOnHost(*target.machine);
+  return target;
+}
+
+} // namespace keratin

@@ -1,0 +1,30 @@
+//===- Target.h - the machine that is compiled for --------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_TARGET_H
+#define KERATIN_CODEGEN_TARGET_H
+
+#include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <memory>
+#include <string>
+
+namespace keratin {
+
+struct Target {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  unsigned vectorBits = 128;
+  unsigned vectorRegisters = 16;
+  bool runsHere = false; ///< this process can execute the code
+
+  /// "x86_64-unknown-linux-gnu, x86-64-v3".
+  std::string description() const;
+};
+
+/// The target that a name of the command line stands for: native, an x86-64
+/// level, aarch64-linux-gnu, or TRIPLE,CPU,FEATURES. Without `optimize` LLVM
+/// spends little time on the code. Errors list what is allowed.
+llvm::Expected<Target> parseTarget(llvm::StringRef name, bool optimize);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_TARGET_H

@@ -1,0 +1,115 @@
+//===- Weights.cpp - the constants of a model as one block of bytes -------===//
+#include "codegen/Weights.h"
+
+#include "keratin/abi.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+/// Bytes of one element in memory: an i1 takes one.
+static int64_t elementBytes(Type type) {
+  return type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)
+                             : 0;
+}
+
+static LogicalResult copyBools(DenseElementsAttr elements,
+                               MutableArrayRef<char> out) {
+  // DenseElementsAttr packs them eight to a byte.
+  for (auto [byte, value] : llvm::zip_equal(out, elements.getValues<bool>()))
+    byte = value;
+  return success();
+}
+
+static LogicalResult copyRaw(ArrayRef<char> data, bool isSplat,
+                             MutableArrayRef<char> out) {
+  if (!isSplat) {
+    if (data.size() != out.size())
+      return failure();
+    std::copy(data.begin(), data.end(), out.begin());
+    return success();
+  }
+  for (size_t offset = 0; offset < out.size(); offset += data.size())
+    std::copy(data.begin(), data.end(), out.begin() + offset);
+  return success();
+}
+
+LogicalResult copyElements(ElementsAttr elements, MutableArrayRef<char> out) {
+  ShapedType type = elements.getShapedType();
+  if (!type.hasStaticShape() ||
+      static_cast<int64_t>(out.size()) !=
+          type.getNumElements() * elementBytes(type.getElementType()))
+    return failure();
+  if (out.empty())
+    return success();
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    return blob ? copyRaw(blob->getData(), /*isSplat=*/false, out) : failure();
+  }
+  auto dense = dyn_cast<DenseElementsAttr>(elements);
+  if (!dense)
+    return failure();
+  if (type.getElementType().isInteger(1))
+    return copyBools(dense, out);
+  return copyRaw(dense.getRawData(), dense.isSplat(), out);
+}
+
+/// One entry `{offset, bytes, value}` of `ktn.weights`.
+static LogicalResult placeWeight(func::FuncOp function, DictionaryAttr entry,
+                                 MutableArrayRef<char> blob) {
+  auto offset = entry.getAs<IntegerAttr>("offset");
+  auto bytes = entry.getAs<IntegerAttr>("bytes");
+  auto value = entry.getAs<ElementsAttr>("value");
+  if (!offset || !bytes || !value)
+    return function.emitError(
+        "an entry of 'ktn.weights' is not {offset : i64, bytes : i64, value}");
+  uint64_t begin = offset.getInt(), size = bytes.getInt();
+  if (begin > blob.size() || size > blob.size() - begin ||
+      begin % KTN_ALIGNMENT != 0)
+    return function.emitError("a weight of ")
+           << size << " bytes at offset " << begin
+           << " is misaligned or outside of the " << blob.size()
+           << " bytes of weights";
+  if (failed(copyElements(value, blob.slice(begin, size))))
+    return function.emitError("a weight of type ")
+           << value.getType() << " does not hold " << size
+           << " bytes of data; was it elided from the dump?";
+  return success();
+}
+
+std::unique_ptr<llvm::WritableMemoryBuffer>
+collectWeights(func::FuncOp function, int64_t bytes) {
+  auto entries = function->getAttrOfType<ArrayAttr>("ktn.weights");
+  if (!entries) {
+    function.emitError("needs the attribute 'ktn.weights' of the stage loops");
+    return nullptr;
+  }
+  if (bytes < 0 || bytes % KTN_ALIGNMENT != 0) {
+    function.emitError("'ktn.weights_bytes' is ")
+        << bytes << ", not a multiple of " << KTN_ALIGNMENT;
+    return nullptr;
+  }
+  auto blob = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(
+      bytes, "weights", llvm::Align(KTN_ALIGNMENT));
+  if (!blob) {
+    function.emitError("no memory for ") << bytes << " bytes of weights";
+    return nullptr;
+  }
+  std::fill(blob->getBufferStart(), blob->getBufferEnd(), 0);
+  for (Attribute entry : entries) {
+    auto fields = dyn_cast<DictionaryAttr>(entry);
+    if (!fields) {
+      function.emitError("an entry of 'ktn.weights' is no dictionary");
+      return nullptr;
+    }
+    if (failed(placeWeight(function, fields, blob->getBuffer())))
+      return nullptr;
+  }
+  return blob;
+}
+
+} // namespace keratin
