@@ -2,11 +2,14 @@
 #ifndef KERATIN_PASSES_PASSES_H
 #define KERATIN_PASSES_PASSES_H
 
+#include "passes/Pipelines.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir {
 class RewritePatternSet;
+namespace LLVM { class LLVMDialect; }
 namespace affine { class AffineDialect; }
 namespace arith { class ArithDialect; }
 namespace linalg { class LinalgDialect; }
@@ -21,6 +24,16 @@ namespace keratin {
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
+
+/// `ktn-fold-constants` with the means to compute; null computes nothing.
+std::unique_ptr<mlir::Pass> createFoldConstants(ConstantEvaluator evaluate);
+
+/// Gives the arguments of `function`, at the `graph` stage, other types that its
+/// own allow, and infers all others anew. On failure, which is a diagnostic, the
+/// function is of no more use.
+llvm::LogicalResult
+specializeShapes(mlir::func::FuncOp function,
+                 llvm::ArrayRef<mlir::RankedTensorType> argumentTypes);
 } // namespace keratin
 
 #endif // KERATIN_PASSES_PASSES_H

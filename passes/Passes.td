@@ -4,6 +4,79 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExpandGradients : Pass<"ktn-expand-gradients", "::mlir::func::FuncOp"> {
+  let summary = "Replace ktn.gradients by reverse-mode derivatives";
+  let description = [{
+    Walks back from the targets of each `ktn.gradients` once, asking every op on
+    the way to a variable for its rule (`VjpOpInterface`); an op without one is an
+    error reported at that op. A variable that the targets do not depend on has
+    the gradient zero. Gradients of gradients are more graph like any other.
+
+    Requires: nothing; the function is at the `graph` stage.
+  }];
+}
+
+def Decompose : Pass<"ktn-decompose", "::mlir::func::FuncOp"> {
+  let summary = "Replace ops that are formulas by their formulas";
+  let description = [{
+    Ops with `DecomposeOpInterface` become smaller ops, until none is left.
+    `ktn.training_phase` becomes a constant and `ktn.stop_gradient` its operand.
+
+    Requires: `ktn-expand-gradients`, which has rules for the large ops and needs
+    to see where gradients stop.
+  }];
+  let options = [Option<"training", "training", "bool", /*default=*/"false",
+                        "the value of ktn.training_phase">];
+}
+
+def FoldConstants : Pass<"ktn-fold-constants", "::mlir::ModuleOp"> {
+  let summary = "Compute constant expressions on the host";
+  let description = [{
+    A variable that no function assigns becomes a constant. Then the ops of each
+    function that depend on constants only move to one function `@evaluate`,
+    which the `ConstantEvaluator` given to `createFoldConstants` compiles and
+    runs; its results replace them. A result larger than 64 KiB and than twice the
+    constants it is made of stays an op. Without an evaluator nothing is computed.
+
+    Requires: `ktn-decompose`, or a formula is folded only as a whole.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+def SpecializeShapes : Pass<"ktn-specialize-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Give a function's unknown extents values";
+  let description = [{
+    Sets the types of the arguments and infers every type anew from them, in
+    regions too; what becomes a constant, such as an extent, is folded. An op
+    that the new shapes do not fit is an error reported at that op. The pass
+    sets each leading `?` to `batch`; `specializeShapes` takes any types.
+
+    Requires: nothing; the function is at the `graph` stage.
+  }];
+  let options = [Option<"batch", "batch", "int64_t", /*default=*/"-1",
+                        "the leading extent of the arguments">];
+}
+
+def LowerToLinalg : Pass<"ktn-lower-to-linalg", "::mlir::ModuleOp"> {
+  let summary = "Lower ktn ops to linalg on tensors";
+  let description = [{
+    Rewrites every `ktn` op to `linalg`, `tensor`, `arith`, `math` and `scf` as
+    docs/ARCHITECTURE.md says for the stage `linalg`. An op without a lowering
+    is an error reported at that op. Unsigned elements become signless; such an
+    argument or result of a function is marked `ktn.unsigned`. Sizes are told by
+    the function's arguments: shape arithmetic is done on scalars, and views
+    that only add or drop axes of extent 1 disappear into the maps of their readers.
+
+    Requires: `ktn-expand-gradients`, `ktn-decompose`, `ktn-assign-layout`.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def FormKernels : Pass<"ktn-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Partition the function into kernels";
   let description = [{
@@ -59,6 +132,34 @@ def ExpandMath : Pass<"ktn-expand-math"> {
                            "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
+}
+
+def PrepareMemrefs : Pass<"ktn-prepare-memrefs"> {
+  let summary = "Leave only what needs no C runtime of memrefs";
+  let description = [{
+    A copy between memrefs of which one is not dense becomes loops; dense ones stay
+    and become memcpy. An allocation is an error reported at that op: buffers
+    are places in the arena.
+
+    Requires: `ktn-plan-memory`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def PassPointers : Pass<"ktn-pass-pointers", "::mlir::ModuleOp"> {
+  let summary = "Pass memrefs between functions as pointers";
+  let description = [{
+    Every memref argument becomes a pointer to its first element. Private functions
+    (the kernels) also take, as i64, the extents and then the strides that the type leaves
+    open. A public one is not told the extent of its bytes, and may only
+    `memref.view` them. Attributes `llvm.*` of an argument, such as
+    `llvm.noalias`, stay with the pointer.
+
+    Requires: `ktn-prepare-memrefs`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // KERATIN_PASSES_TD

@@ -1,0 +1,345 @@
+//===- Nn.cpp - convolutions, pools, bias ---------------------------------===//
+#include "passes/lower/Lower.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace keratin::lower {
+
+namespace {
+
+LogicalResult requireChannelsLast(ktn::LayoutOpInterface op) {
+  if (!op.isChannelsFirst())
+    return success();
+  return op->emitOpError("is channels_first; ktn-assign-layout must run before");
+}
+
+/// `x` with `padding` = [low, high] of each spatial axis filled with `value`.
+Value padSpatial(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> padding,
+                 TypedAttr value) {
+  if (llvm::all_of(padding, [](int64_t amount) { return amount == 0; }))
+    return x;
+  SmallVector<OpFoldResult> low = {b.getIndexAttr(0)}, high = low;
+  for (size_t i = 0; i < padding.size(); i += 2) {
+    low.push_back(b.getIndexAttr(padding[i]));
+    high.push_back(b.getIndexAttr(padding[i + 1]));
+  }
+  low.push_back(b.getIndexAttr(0));
+  high.push_back(b.getIndexAttr(0));
+  Value scalar = arith::ConstantOp::create(b, loc, value);
+  return tensor::PadOp::create(b, loc, /*resultType=*/Type(), x, low, high,
+                               scalar);
+}
+
+/// The loops of a window that slides over the spatial axes: one loop per output
+/// position, one per window position, and the expressions that lead from them to
+/// the input.
+struct WindowLoops {
+  WindowLoops(OpBuilder &b, ArrayRef<int64_t> strides,
+              ArrayRef<int64_t> dilation, unsigned firstWindowLoop) {
+    for (auto [i, stride, step] : llvm::enumerate(strides, dilation)) {
+      output.push_back(b.getAffineDimExpr(1 + i));
+      window.push_back(b.getAffineDimExpr(firstWindowLoop + i));
+      input.push_back(output.back() * stride + window.back() * step);
+    }
+  }
+  SmallVector<AffineExpr> output, window, input;
+};
+
+/// The sizes of the result of a window over the padded `x`: batch, output
+/// positions, channels.
+SmallVector<OpFoldResult>
+windowSizes(OpBuilder &b, Location loc, Value padded, RankedTensorType type,
+            ArrayRef<int64_t> window, ArrayRef<int64_t> strides,
+            ArrayRef<int64_t> dilation) {
+  SmallVector<OpFoldResult> sizes = {
+      tensor::getMixedSize(b, loc, padded, 0)};
+  for (auto [i, extent, stride, step] :
+       llvm::enumerate(window, strides, dilation)) {
+    AffineExpr last = b.getAffineSymbolExpr(0) - ((extent - 1) * step + 1);
+    sizes.push_back(applySize(b, loc, last.floorDiv(stride) + 1,
+                              {tensor::getMixedSize(b, loc, padded, 1 + i)}));
+  }
+  sizes.push_back(b.getIndexAttr(type.getShape().back()));
+  return sizes;
+}
+
+/// y[n, o, g, c] = sum over k, i of
+///     x[n, o * stride + k * dilation - low, g, i] * kernel[k, i, g, c]
+struct LowerConv : Lowering<ktn::ConvOp> {
+  using Lowering::Lowering;
+
+  FailureOr<Value> lower(ktn::ConvOp op, Operands operands,
+                         RankedTensorType type, OpBuilder &b) const override {
+    if (failed(requireChannelsLast(op)))
+      return failure();
+    Location loc = op.getLoc();
+    Type element = type.getElementType();
+    Value x = padSpatial(b, loc, operands.getX(), op.getPadding(),
+                         b.getZeroAttr(element));
+    RankedTensorType kernelType = tensorType(operands.getKernel());
+    int64_t spatial = type.getRank() - 2;
+    SmallVector<OpFoldResult> sizes = windowSizes(
+        b, loc, x, type, kernelType.getShape().take_front(spatial),
+        op.getStrides(), op.getDilation());
+
+    int64_t groups = op.getGroups();
+    int64_t inPerGroup = kernelType.getDimSize(spatial);
+    int64_t outPerGroup = kernelType.getDimSize(spatial + 1) / groups;
+    if (groups == 1)
+      return createConv(op, b, type, sizes, x, operands.getKernel(),
+                        {b.getAffineDimExpr(spatial + 1)}, {},
+                        /*sumsChannels=*/true);
+    if (inPerGroup == 1 && outPerGroup == 1)
+      return lowerDepthwise(op, b, type, sizes, x, operands.getKernel());
+    return lowerGrouped(op, b, type, sizes, x, operands.getKernel(),
+                        inPerGroup, outPerGroup);
+  }
+
+private:
+  /// The convolution of `x` [n, position.., shared, in] with `kernel` [window..,
+  /// in, shared, own] to [n, position.., shared, own]. `shared` axes are of the
+  /// same extent in x, kernel and result; `in` exists where `sumsChannels`.
+  static Value createConv(ktn::ConvOp op, OpBuilder &b, RankedTensorType type,
+                          ArrayRef<OpFoldResult> sizes, Value x, Value kernel,
+                          ArrayRef<AffineExpr> own, ArrayRef<AffineExpr> shared,
+                          bool sumsChannels) {
+    int64_t spatial = op.getStrides().size();
+    unsigned firstWindowLoop = type.getRank();
+    unsigned reductions = spatial + sumsChannels;
+    unsigned loops = firstWindowLoop + reductions;
+    WindowLoops window(b, op.getStrides(), op.getDilation(), firstWindowLoop);
+
+    SmallVector<AffineExpr> xExprs = {b.getAffineDimExpr(0)}, yExprs = xExprs;
+    SmallVector<AffineExpr> kernelExprs = window.window;
+    llvm::append_range(xExprs, window.input);
+    llvm::append_range(xExprs, shared);
+    if (sumsChannels) {
+      xExprs.push_back(b.getAffineDimExpr(loops - 1));
+      kernelExprs.push_back(b.getAffineDimExpr(loops - 1));
+    }
+    llvm::append_range(kernelExprs, shared);
+    llvm::append_range(kernelExprs, own);
+    llvm::append_range(yExprs, window.output);
+    llvm::append_range(yExprs, shared);
+    llvm::append_range(yExprs, own);
+
+    MLIRContext *context = b.getContext();
+    return createContraction(b, op.getLoc(), type, sizes, {x, kernel},
+                             {AffineMap::get(loops, 0, xExprs, context),
+                              AffineMap::get(loops, 0, kernelExprs, context),
+                              AffineMap::get(loops, 0, yExprs, context)},
+                             reductions);
+  }
+
+  /// Each channel has its own window: kernel [window.., 1, c] is read as
+  /// [window.., c].
+  static FailureOr<Value> lowerDepthwise(ktn::ConvOp op, OpBuilder &b,
+                                         RankedTensorType type,
+                                         ArrayRef<OpFoldResult> sizes, Value x,
+                                         Value kernel) {
+    int64_t spatial = type.getRank() - 2;
+    SmallVector<int64_t> shape(tensorType(kernel).getShape());
+    shape.erase(shape.begin() + spatial);
+    kernel = createReshape(b, op.getLoc(), kernel,
+                           RankedTensorType::get(shape, type.getElementType()));
+    return createConv(op, b, type, sizes, x, kernel, {},
+                      {b.getAffineDimExpr(spatial + 1)},
+                      /*sumsChannels=*/false);
+  }
+
+  /// The channel axes of x, kernel and result are split into groups.
+  static FailureOr<Value> lowerGrouped(ktn::ConvOp op, OpBuilder &b,
+                                       RankedTensorType type,
+                                       ArrayRef<OpFoldResult> sizes, Value x,
+                                       Value kernel, int64_t inPerGroup,
+                                       int64_t outPerGroup) {
+    int64_t groups = op.getGroups();
+    auto split = [&](RankedTensorType whole, int64_t inner) {
+      SmallVector<int64_t> shape(whole.getShape().drop_back());
+      llvm::append_values(shape, groups, inner);
+      return whole.clone(shape);
+    };
+    Location loc = op.getLoc();
+    x = createReshape(b, loc, x, split(tensorType(x), inPerGroup));
+    kernel =
+        createReshape(b, loc, kernel, split(tensorType(kernel), outPerGroup));
+    SmallVector<OpFoldResult> splitSizes(sizes.drop_back());
+    llvm::append_values(splitSizes, OpFoldResult(b.getIndexAttr(groups)),
+                        OpFoldResult(b.getIndexAttr(outPerGroup)));
+    unsigned groupLoop = type.getRank() - 1;
+    Value y = createConv(op, b, split(type, outPerGroup), splitSizes, x, kernel,
+                         {b.getAffineDimExpr(groupLoop + 1)},
+                         {b.getAffineDimExpr(groupLoop)},
+                         /*sumsChannels=*/true);
+    return createReshape(b, loc, y, type);
+  }
+};
+
+/// y[n, o, c] = body over k of x[n, o * stride + k - low, c]. The extents of the
+/// window are those of an unset tensor that is an input beside x.
+template <typename OpT>
+Value createPool(OpT op, OpBuilder &b, RankedTensorType type, Value x,
+                 TypedAttr outside, TypedAttr neutral, ScalarBody body) {
+  Location loc = op.getLoc();
+  int64_t spatial = type.getRank() - 2;
+  SmallVector<int64_t> dilation(spatial, 1);
+  x = padSpatial(b, loc, x, op.getPadding(), outside);
+  SmallVector<OpFoldResult> sizes = windowSizes(
+      b, loc, x, type, op.getPoolSize(), op.getStrides(), dilation);
+  Value init = filledTensor(b, loc, type, sizes, neutral);
+  Value extents = tensor::EmptyOp::create(b, loc, op.getPoolSize(),
+                                          type.getElementType());
+
+  unsigned firstWindowLoop = type.getRank();
+  unsigned loops = firstWindowLoop + spatial;
+  WindowLoops window(b, op.getStrides(), dilation, firstWindowLoop);
+  SmallVector<AffineExpr> xExprs = {b.getAffineDimExpr(0)};
+  llvm::append_range(xExprs, window.input);
+  xExprs.push_back(b.getAffineDimExpr(spatial + 1));
+  AffineMap identity = b.getMultiDimIdentityMap(loops);
+  return createReduction(
+      b, loc, init, {x, extents},
+      {AffineMap::get(loops, 0, xExprs, b.getContext()),
+       AffineMap::get(loops, 0, window.window, b.getContext()),
+       identity.getMajorSubMap(type.getRank())},
+      spatial, [&](OpBuilder &b, Location loc, ValueRange args) {
+        return body(b, loc, {args[0], args[2]});
+      });
+}
+
+/// y = the largest element of the window that is inside x
+struct LowerMaxPool : Lowering<ktn::MaxPoolOp> {
+  using Lowering::Lowering;
+
+  FailureOr<Value> lower(ktn::MaxPoolOp op, Operands operands,
+                         RankedTensorType type, OpBuilder &b) const override {
+    if (failed(requireChannelsLast(op)))
+      return failure();
+    bool isUnsigned = op.getX().getType().getElementType().isUnsignedInteger();
+    TypedAttr lowest = lowestElement(type.getElementType(), isUnsigned);
+    return createPool(
+        op, b, type, operands.getX(), lowest, lowest,
+        [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          if (isa<FloatType>(args[0].getType()))
+            return arith::MaximumFOp::create(b, loc, args[0], args[1]);
+          if (isUnsigned)
+            return arith::MaxUIOp::create(b, loc, args[0], args[1]);
+          return arith::MaxSIOp::create(b, loc, args[0], args[1]);
+        });
+  }
+};
+
+/// y = the mean of the elements of the window that are inside x. How many those
+/// are is the product of their numbers along each axis.
+struct LowerAvgPool : Lowering<ktn::AvgPoolOp> {
+  using Lowering::Lowering;
+
+  FailureOr<Value> lower(ktn::AvgPoolOp op, Operands operands,
+                         RankedTensorType type, OpBuilder &b) const override {
+    if (failed(requireChannelsLast(op)))
+      return failure();
+    Location loc = op.getLoc();
+    Type element = type.getElementType();
+    TypedAttr zero = b.getZeroAttr(element);
+
+    double scale = 1;
+    SmallVector<Value> inputs;
+    SmallVector<AffineMap> maps;
+    for (int64_t axis = 0; axis < type.getRank() - 2; ++axis) {
+      FailureOr<SmallVector<double>> shares = reciprocalCounts(op, type, axis);
+      if (failed(shares))
+        return failure();
+      if (llvm::all_equal(*shares)) {
+        scale *= shares->empty() ? 1 : shares->front();
+        continue;
+      }
+      inputs.push_back(createVector(b, loc, element, *shares));
+      maps.push_back(AffineMap::get(type.getRank(), 0,
+                                    b.getAffineDimExpr(1 + axis)));
+    }
+
+    Value sum = createPool(
+        op, b, type, operands.getX(), zero, zero,
+        [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          return arith::AddFOp::create(b, loc, args[0], args[1]);
+        });
+    inputs.insert(inputs.begin(), sum);
+    maps.insert(maps.begin(), b.getMultiDimIdentityMap(type.getRank()));
+    return createParallel(
+        b, loc, type, sizesOf(b, loc, sum), inputs, maps,
+        [&](OpBuilder &b, Location loc, ValueRange args) {
+          Value mean = args[0];
+          for (Value share : args.drop_front())
+            mean = arith::MulFOp::create(b, loc, mean, share);
+          if (scale == 1)
+            return mean;
+          Value factor =
+              arith::ConstantOp::create(b, loc, elementAttr(element, scale));
+          return arith::MulFOp::create(b, loc, mean, factor).getResult();
+        });
+  }
+
+private:
+  /// One over the number of window positions inside x along spatial axis `axis`,
+  /// for each position of the result; a single value where it is the same for all.
+  static FailureOr<SmallVector<double>>
+  reciprocalCounts(ktn::AvgPoolOp op, RankedTensorType type, int64_t axis) {
+    int64_t window = op.getPoolSize()[axis], stride = op.getStrides()[axis];
+    int64_t low = op.getPadding()[2 * axis], high = op.getPadding()[2 * axis + 1];
+    if (low == 0 && high == 0)
+      return SmallVector<double>{1.0 / window};
+    int64_t extent = op.getX().getType().getDimSize(1 + axis);
+    if (ShapedType::isDynamic(extent)) {
+      op.emitOpError("padding needs the extent of spatial axis ")
+          << axis << ", but x has type " << op.getX().getType();
+      return failure();
+    }
+    SmallVector<double> shares;
+    for (int64_t o = 0; o < type.getDimSize(1 + axis); ++o) {
+      int64_t begin = std::max<int64_t>(o * stride - low, 0);
+      int64_t end = std::min(o * stride - low + window, extent);
+      shares.push_back(1.0 / std::max<int64_t>(end - begin, 1));
+    }
+    return shares;
+  }
+
+  static Value createVector(OpBuilder &b, Location loc, Type element,
+                            ArrayRef<double> values) {
+    SmallVector<Attribute> elements;
+    for (double value : values)
+      elements.push_back(elementAttr(element, value));
+    auto type = RankedTensorType::get(values.size(), element);
+    return arith::ConstantOp::create(b, loc,
+                                     DenseElementsAttr::get(type, elements));
+  }
+};
+
+/// y[n, .., c, ..] = x[n, .., c, ..] + bias[c]
+struct LowerBiasAdd : Lowering<ktn::BiasAddOp> {
+  using Lowering::Lowering;
+
+  FailureOr<Value> lower(ktn::BiasAddOp op, Operands operands,
+                         RankedTensorType type, OpBuilder &b) const override {
+    AffineMap whole = b.getMultiDimIdentityMap(type.getRank());
+    unsigned channel = op.getChannelAxis();
+    return createParallel(
+        b, op.getLoc(), type, sizesOf(b, op.getLoc(), operands.getX()),
+        operands.getOperands(), {whole, whole.getSubMap(channel)},
+        [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          if (isa<FloatType>(args[0].getType()))
+            return arith::AddFOp::create(b, loc, args[0], args[1]);
+          return arith::AddIOp::create(b, loc, args[0], args[1]);
+        });
+  }
+};
+
+} // namespace
+
+void populateNn(const TypeConverter &converter, RewritePatternSet &patterns) {
+  patterns.add<LowerAvgPool, LowerBiasAdd, LowerConv, LowerMaxPool>(
+      converter, patterns.getContext());
+}
+
+} // namespace keratin::lower

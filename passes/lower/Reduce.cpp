@@ -1,0 +1,159 @@
+//===- Reduce.cpp - reductions over axes ----------------------------------===//
+#include "passes/lower/Lower.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace keratin::lower {
+
+namespace {
+
+/// The loops of a reduction of an operand of rank `rank`: first those over the
+/// kept axes, in order, then those over `reduced`.
+struct ReductionLoops {
+  ReductionLoops(OpBuilder &b, int64_t rank, ArrayRef<int64_t> reduced) {
+    SmallVector<AffineExpr> operandExprs(rank);
+    for (int64_t axis = 0; axis < rank; ++axis)
+      if (!llvm::is_contained(reduced, axis)) {
+        operandExprs[axis] = b.getAffineDimExpr(kept.size());
+        kept.push_back(axis);
+      }
+    for (auto [position, axis] : llvm::enumerate(reduced))
+      operandExprs[axis] = b.getAffineDimExpr(kept.size() + position);
+    operand = AffineMap::get(rank, 0, operandExprs, b.getContext());
+    result = AffineMap::getMultiDimIdentityMap(rank, b.getContext())
+                 .getMajorSubMap(kept.size());
+    reductions = reduced.size();
+  }
+
+  SmallVector<int64_t> kept;
+  AffineMap operand, result;
+  unsigned reductions;
+};
+
+SmallVector<OpFoldResult> keptSizes(OpBuilder &b, Location loc, Value x,
+                                    ArrayRef<int64_t> kept) {
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t axis : kept)
+    sizes.push_back(tensor::getMixedSize(b, loc, x, axis));
+  return sizes;
+}
+
+RankedTensorType keptType(Value x, ArrayRef<int64_t> kept, Type element) {
+  SmallVector<int64_t> shape;
+  for (int64_t axis : kept)
+    shape.push_back(tensorType(x).getDimSize(axis));
+  return RankedTensorType::get(shape, element);
+}
+
+/// y[kept] = neutral combined with x[kept, reduced] over all of reduced
+struct LowerReduction : OpInterfaceConversionPattern<ktn::ReductionOpInterface> {
+  using OpInterfaceConversionPattern::OpInterfaceConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ktn::ReductionOpInterface op, ArrayRef<Value> operands,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op->getLoc();
+    Value x = operands[0];
+    auto type = getTypeConverter()->convertType<RankedTensorType>(
+        op->getResult(0).getType());
+    ReductionLoops loops(rewriter, tensorType(x).getRank(),
+                         op.getReducedAxes());
+    Value init = filledTensor(
+        rewriter, loc, keptType(x, loops.kept, type.getElementType()),
+        keptSizes(rewriter, loc, x, loops.kept), op.getNeutralElement(rewriter));
+    Value result = createReduction(
+        rewriter, loc, init, x, {loops.operand, loops.result}, loops.reductions,
+        [&](OpBuilder &b, Location, ValueRange args) {
+          return op.buildCombiner(b, args[0], args[1]);
+        });
+    rewriter.replaceOp(op, createReshape(rewriter, loc, result, type));
+    return success();
+  }
+};
+
+/// Whether `x` takes the place of the best element so far: it is better, or the
+/// first NaN. Elements come in order, so the first of equals stays.
+Value isNewBest(OpBuilder &b, Location loc, Value x, Value best, bool isMax,
+                bool isUnsigned) {
+  using arith::CmpFPredicate;
+  using arith::CmpIPredicate;
+  if (!isa<FloatType>(x.getType())) {
+    CmpIPredicate predicate =
+        isMax ? (isUnsigned ? CmpIPredicate::ugt : CmpIPredicate::sgt)
+              : (isUnsigned ? CmpIPredicate::ult : CmpIPredicate::slt);
+    return arith::CmpIOp::create(b, loc, predicate, x, best);
+  }
+  Value betterOrNan = arith::CmpFOp::create(
+      b, loc, isMax ? CmpFPredicate::UGT : CmpFPredicate::ULT, x, best);
+  Value bestIsNumber =
+      arith::CmpFOp::create(b, loc, CmpFPredicate::ORD, best, best);
+  return arith::AndIOp::create(b, loc, betterOrNan, bestIsNumber);
+}
+
+TypedAttr worstElement(Type type, bool isMax, bool isUnsigned) {
+  TypedAttr lowest = lowestElement(type, isUnsigned);
+  if (isMax)
+    return lowest;
+  if (auto number = dyn_cast<FloatAttr>(lowest))
+    return FloatAttr::get(type, -number.getValue());
+  unsigned width = type.getIntOrFloatBitWidth();
+  return IntegerAttr::get(type, isUnsigned ? APInt::getMaxValue(width)
+                                           : APInt::getSignedMaxValue(width));
+}
+
+/// y[kept] = the first i at which x[kept, i] is the extremum, as i64
+template <typename OpT, bool isMax>
+struct LowerArgExtremum : Lowering<OpT> {
+  using Lowering<OpT>::Lowering;
+  using typename Lowering<OpT>::Operands;
+
+  FailureOr<Value> lower(OpT op, Operands operands, RankedTensorType type,
+                         OpBuilder &b) const override {
+    Location loc = op.getLoc();
+    Value x = operands.getX();
+    Type element = tensorType(x).getElementType();
+    bool isUnsigned = op.getX().getType().getElementType().isUnsignedInteger();
+    int64_t rank = tensorType(x).getRank();
+    ReductionLoops loops(b, rank, static_cast<int64_t>(op.getAxis()));
+
+    SmallVector<OpFoldResult> sizes = keptSizes(b, loc, x, loops.kept);
+    auto filled = [&](TypedAttr value) {
+      return filledTensor(b, loc, keptType(x, loops.kept, value.getType()),
+                          sizes, value);
+    };
+    Value best = filled(worstElement(element, isMax, isUnsigned));
+    Value position = filled(b.getI64IntegerAttr(0));
+    SmallVector<utils::IteratorType> iterators(rank,
+                                               utils::IteratorType::parallel);
+    iterators.back() = utils::IteratorType::reduction;
+    auto generic = linalg::GenericOp::create(
+        b, loc, TypeRange{best.getType(), position.getType()}, ValueRange{x},
+        ValueRange{best, position},
+        ArrayRef<AffineMap>{loops.operand, loops.result, loops.result},
+        iterators, [&](OpBuilder &b, Location loc, ValueRange args) {
+          Value index = linalg::IndexOp::create(b, loc, rank - 1);
+          Value here =
+              arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+          Value isNew = isNewBest(b, loc, args[0], args[1], isMax, isUnsigned);
+          Value newBest =
+              arith::SelectOp::create(b, loc, isNew, args[0], args[1]);
+          Value newPosition =
+              arith::SelectOp::create(b, loc, isNew, here, args[2]);
+          linalg::YieldOp::create(b, loc, ValueRange{newBest, newPosition});
+        });
+    return createReshape(b, loc, generic.getResult(1), type);
+  }
+};
+
+} // namespace
+
+void populateReduce(const TypeConverter &converter,
+                    RewritePatternSet &patterns) {
+  patterns.add<LowerReduction, LowerArgExtremum<ktn::ArgmaxOp, true>,
+               LowerArgExtremum<ktn::ArgminOp, false>>(converter,
+                                                       patterns.getContext());
+}
+
+} // namespace keratin::lower
