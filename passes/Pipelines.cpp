@@ -1,6 +1,7 @@
 //===- Pipelines.cpp - the story of a compilation -------------------------===//
 #include "passes/Pipelines.h"
 
+#include "passes/LowerToLlvm.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -55,6 +56,7 @@ static void addLoops(OpPassManager &pm, const PipelineOptions &options) {
 }
 
 static void addLlvm(OpPassManager &pm, const PipelineOptions &options) {
+  addLowerToLlvm(pm, options);
 }
 
 void buildPipeline(OpPassManager &pm, Stage from, Stage to,

@@ -1,0 +1,116 @@
+//===- LowerToLlvm.cpp - from loops to the LLVM dialect -------------------===//
+#include "passes/LowerToLlvm.h"
+
+#include "passes/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace keratin {
+#define GEN_PASS_DEF_PREPAREMEMREFS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct PrepareMemrefs : impl::PrepareMemrefsBase<PrepareMemrefs> {
+  void runOnOperation() override {
+    SmallVector<memref::CopyOp> copies;
+    WalkResult walk = getOperation()->walk([&](Operation *op) {
+      if (isa<memref::AllocOp, memref::DeallocOp, memref::ReallocOp>(op)) {
+        op->emitOpError("would allocate while the model runs");
+        return WalkResult::interrupt();
+      }
+      if (auto copy = dyn_cast<memref::CopyOp>(op))
+        copies.push_back(copy);
+      return WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    for (memref::CopyOp copy : copies)
+      if (!isDense(copy.getSource()) || !isDense(copy.getTarget()))
+        rewriteAsLoops(copy);
+  }
+
+private:
+  static bool isDense(Value memref) {
+    return cast<MemRefType>(memref.getType()).getLayout().isIdentity();
+  }
+  static void rewriteAsLoops(memref::CopyOp copy);
+};
+
+} // namespace
+
+/// LLVM would call a C function that walks strides for it.
+void PrepareMemrefs::rewriteAsLoops(memref::CopyOp copy) {
+  ImplicitLocOpBuilder b(copy.getLoc(), copy);
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  SmallVector<Value> position;
+  auto type = cast<MemRefType>(copy.getSource().getType());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    Value extent = memref::DimOp::create(b, copy.getSource(), dim);
+    auto loop = scf::ForOp::create(b, zero, extent, one);
+    position.push_back(loop.getInductionVar());
+    b.setInsertionPointToStart(loop.getBody());
+  }
+  Value element = memref::LoadOp::create(b, copy.getSource(), position);
+  memref::StoreOp::create(b, element, copy.getTarget(), position);
+  copy.erase();
+}
+
+/// Elementary functions, as polynomials or as calls, and floats of 16 bits as
+/// f32: for bf16 LLVM would call a library for every rounding.
+static void addMath(OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(math::createMathExtendToSupportedTypes());
+  if (options.optimize) {
+    ExpandMathOptions math;
+    math.hasFma = options.fma;
+    math.hasRounding = options.rounding;
+    pm.addPass(createExpandMath(math));
+  } else {
+    ConvertMathToLLVMPassOptions exact;
+    exact.approximateLog1p = false;
+    pm.addPass(createConvertMathToLLVMPass(exact));
+    pm.addPass(createConvertMathToLibmPass());
+  }
+  arith::ArithEmulateUnsupportedFloatsOptions narrow;
+  narrow.sourceTypeStrs = {"bf16"};
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+}
+
+void addLowerToLlvm(OpPassManager &pm, const PipelineOptions &options) {
+  addMath(pm, options);
+  pm.addPass(createPrepareMemrefs());
+  pm.addPass(createPassPointers());
+  // Address arithmetic of views, in the open for the clean-up below.
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createSCFToControlFlowPass());
+
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+} // namespace keratin
