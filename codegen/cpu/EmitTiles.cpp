@@ -2,6 +2,7 @@
 #include "codegen/cpu/CpuPasses.h"
 #include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/PlainLoops.h"
+#include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -18,18 +19,96 @@ namespace keratin {
 namespace {
 struct EmitTiles : impl::EmitTilesBase<EmitTiles> {
   using Base::Base;
-  void runOnOperation() override {
-    for (func::FuncOp func : kernelsOf(getOperation())) {
-      if (failed(verifyKernel(func)))
-        return signalPassFailure();
-      Kernel kernel(func);
-      if (failed(emitPlainLoops(kernel)))
-        return signalPassFailure();
-      kernel.finish();
-    }
-    adaptKernelCalls(getOperation());
-  }
+  void runOnOperation() override;
 };
 } // namespace
+
+/// Whether the emitters of tiles understand every op of the kernel; what they
+/// do not is left to plain loops.
+static bool isTileForm(Kernel &kernel) {
+  for (Operation &op : kernel.from().front().without_terminator()) {
+    if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+      if (!tellsItsLoops(generic) || !isVectorizable(generic))
+        return false;
+      for (auto extract : generic.getBody()->getOps<tensor::ExtractOp>())
+        if (!kernel.memrefOf(extract.getTensor()))
+          return false;
+    }
+    bool returned = llvm::all_of(op.getUsers(), [](Operation *user) {
+      return user->hasTrait<OpTrait::IsTerminator>();
+    });
+    if (auto pad = dyn_cast<tensor::PadOp>(op))
+      if (!returned || !pad.getConstantPaddingValue())
+        return false;
+    if (isa<tensor::ConcatOp>(op) && !returned)
+      return false;
+  }
+  return true;
+}
+
+static void emitWithoutRoot(Kernel &kernel, Value result, Value destination,
+                            const VectorUnit &unit) {
+  Operation *op = result.getDefiningOp();
+  if (auto pad = dyn_cast_or_null<tensor::PadOp>(op))
+    emitPad(kernel, pad, destination, unit);
+  else if (auto concat = dyn_cast_or_null<tensor::ConcatOp>(op))
+    emitConcat(kernel, concat, destination, unit);
+  else if (kernel.memrefOf(result) != destination &&
+           !isa_and_nonnull<tensor::EmptyOp>(op))
+    emitElementwise(kernel, result, destination, unit);
+}
+
+/// Emits the kernel in tile form; false when it has another.
+static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
+  if (!isTileForm(kernel))
+    return false;
+  SmallVector<linalg::GenericOp> roots;
+  for (auto generic : kernel.from().getOps<linalg::GenericOp>())
+    if (generic.getNumReductionLoops() != 0)
+      roots.push_back(generic);
+  if (roots.size() > 1)
+    return false;
+
+  SmallVector<Output> outputs;
+  SmallVector<std::pair<Value, Value>> others;
+  for (auto [number, result] : llvm::enumerate(kernel.results())) {
+    Value destination = kernel.destination(number);
+    if (roots.empty() || !dependsOn(result, roots[0])) {
+      others.push_back({result, destination});
+      continue;
+    }
+    std::optional<Position> position = positionOf(result, roots[0]);
+    if (!position)
+      return false;
+    outputs.push_back({result, destination, *position});
+  }
+  if (!outputs.empty()) {
+    std::optional<Tiling> tiling = tilingOf(kernel, roots[0], unit);
+    if (!tiling)
+      return false;
+    if (tiling->reducesLanes)
+      emitLaneReduction(kernel, roots[0], *tiling, outputs);
+    else
+      emitTiles(kernel, roots[0], *tiling, outputs);
+  }
+  for (auto [result, destination] : others)
+    emitWithoutRoot(kernel, result, destination, unit);
+  return true;
+}
+
+void EmitTiles::runOnOperation() {
+  VectorUnit unit = {vectorBits, vectorRegisters};
+  for (func::FuncOp func : kernelsOf(getOperation())) {
+    if (failed(verifyKernel(func)))
+      return signalPassFailure();
+    Kernel kernel(func);
+    if (!emitTileForm(kernel, unit)) {
+      kernel.restart();
+      if (failed(emitPlainLoops(kernel)))
+        return signalPassFailure();
+    }
+    kernel.finish();
+  }
+}
 
 } // namespace keratin

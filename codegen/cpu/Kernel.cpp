@@ -158,6 +158,24 @@ Value Kernel::index(int64_t value) {
   return constant;
 }
 
+bool tellsItsLoops(linalg::GenericOp op) {
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    AffineMap map = op.getMatchingIndexingMap(&init);
+    llvm::SmallBitVector told(op.getNumLoops());
+    for (auto [position, expr] : llvm::enumerate(map.getResults())) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (dim && !told.test(dim.getPosition()))
+        told.set(dim.getPosition());
+      else if (dim || op.getShape(&init)[position] != 1)
+        return false;
+    }
+    for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray()))
+      if (told.test(loop) != (type == utils::IteratorType::parallel))
+        return false;
+  }
+  return true;
+}
+
 /// Where result `position` of some map of `op` is exactly the loop `dim`.
 static std::optional<std::pair<OpOperand *, unsigned>>
 findLoop(linalg::GenericOp op, unsigned dim) {
@@ -223,11 +241,19 @@ Value Kernel::extent(Value tensor, int64_t dim) {
   llvm_unreachable("a kernel has tensors of no other origin");
 }
 
-void Kernel::setArgumentType(unsigned number, MemRefType type) {
+void Kernel::setPackedArgument(unsigned number, MemRefType type, unsigned dim,
+                               int64_t block) {
   SmallVector<Type> types(target.getArgumentTypes());
   types[number] = type;
   target.setType(b.getFunctionType(types, {}));
   target.getArgument(number).setType(type);
+  target.setArgAttr(
+      number, "ktn.packed",
+      b.getDictionaryAttr({b.getNamedAttr("dim", b.getI64IntegerAttr(dim)),
+                           b.getNamedAttr("block",
+                                          b.getI64IntegerAttr(block))}));
+  target.setArgAttr(number, "ktn.unpacked_type",
+                    TypeAttr::get(source.getArgumentTypes()[number]));
 }
 
 func::FuncOp Kernel::finish() {

@@ -30,6 +30,7 @@ public:
 
   /// The kernel's name for error messages and its place for diagnostics.
   mlir::func::FuncOp from() const { return source; }
+  mlir::func::FuncOp to() const { return target; }
   mlir::OpBuilder &builder() { return b; }
   mlir::Location loc() const { return location; }
 
@@ -54,8 +55,9 @@ public:
   /// Extent of dimension `dim` of the iteration space of `op`.
   mlir::Value loopExtent(mlir::linalg::GenericOp op, unsigned dim);
 
-  /// Replaces the type of argument `number`, for a layout of its own.
-  void setArgumentType(unsigned number, mlir::MemRefType type);
+  /// Wants argument `number` in blocks of `block` along `dim`, as `type`.
+  void setPackedArgument(unsigned number, mlir::MemRefType type, unsigned dim,
+                         int64_t block);
 
   /// Ends the new body and puts the function in the place of the old one.
   mlir::func::FuncOp finish();
@@ -72,6 +74,10 @@ private:
   mlir::IRMapping scalars;
   llvm::DenseMap<int64_t, mlir::Value> constants;
 };
+
+/// Whether the position of an output element tells the parallel loops, so that
+/// every element is computed exactly once.
+bool tellsItsLoops(mlir::linalg::GenericOp op);
 
 /// Static extent of dimension `dim` of the iteration space of `op`, or
 /// ShapedType::kDynamic.

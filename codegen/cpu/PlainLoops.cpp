@@ -73,26 +73,6 @@ private:
 
 } // namespace
 
-/// Whether the position of an output element tells the parallel loops, so that
-/// every element is computed exactly once.
-static bool tellsItsLoops(linalg::GenericOp op) {
-  for (OpOperand &init : op.getDpsInitsMutable()) {
-    AffineMap map = op.getMatchingIndexingMap(&init);
-    llvm::SmallBitVector told(op.getNumLoops());
-    for (auto [position, expr] : llvm::enumerate(map.getResults())) {
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      if (dim && !told.test(dim.getPosition()))
-        told.set(dim.getPosition());
-      else if (dim || op.getShape(&init)[position] != 1)
-        return false;
-    }
-    for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray()))
-      if (told.test(loop) != (type == utils::IteratorType::parallel))
-        return false;
-  }
-  return true;
-}
-
 void PlainEmitter::loops(ValueRange extents, Body body) {
   OpBuilder::InsertionGuard guard(b);
   SmallVector<Value> ivs;

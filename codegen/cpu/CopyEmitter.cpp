@@ -1,0 +1,209 @@
+//===- CopyEmitter.cpp - elementwise results, pads, pieces ----------------===//
+#include "codegen/cpu/TileEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+/// Part of a destination; its sizes are values of the new function.
+struct Box {
+  SmallVector<OpFoldResult> offsets, sizes;
+};
+
+class CopyEmitter {
+public:
+  CopyEmitter(Kernel &kernel, const Box &box, Value source, Value destination,
+              const VectorUnit &unit)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
+        reader(kernel), box(box), source(source), destination(destination),
+        lanes(lanesOf(source, unit)) {
+    for (OpFoldResult size : box.sizes)
+      shape.push_back(
+          getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  }
+
+  void run();
+
+private:
+  void emitLoops(unsigned dim);
+  void alongLane();
+  void copy(int64_t offset, unsigned width);
+  Value size(unsigned dim) {
+    return ShapedType::isDynamic(shape[dim]) ? cast<Value>(box.sizes[dim])
+                                             : kernel.index(shape[dim]);
+  }
+
+  Kernel &kernel;
+  OpBuilder &b;
+  Location loc;
+  LaneReader reader;
+  const Box &box;
+  Value source, destination;
+  SmallVector<int64_t> shape;
+  unsigned lanes;
+  std::optional<unsigned> lane;
+};
+} // namespace
+
+void CopyEmitter::run() {
+  // The innermost dimension, unless its elements are not neighbours.
+  auto whole = cast<MemRefType>(destination.getType()).getShape();
+  for (unsigned dim = shape.size(); dim-- > 0 && !lane;) {
+    if (shape[dim] != 1)
+      lane = dim;
+    if (whole[dim] != 1)
+      break;
+  }
+  reader.setLane(lane);
+  emitLoops(0);
+}
+
+void CopyEmitter::emitLoops(unsigned dim) {
+  if (dim == shape.size())
+    return lane ? alongLane() : copy(0, 0);
+  if (dim == lane)
+    return emitLoops(dim + 1);
+  LaneReader::Scope scope(reader);
+  if (shape[dim] == 1) {
+    reader.bind(dim, kernel.index(0));
+    return emitLoops(dim + 1);
+  }
+  emitLoop(b, loc, kernel.index(0), size(dim),
+           kernel.index(1), {}, [&](Value iv, ValueRange) {
+             reader.bind(dim, iv);
+             emitLoops(dim + 1);
+             return SmallVector<Value>();
+           });
+}
+
+void CopyEmitter::alongLane() {
+  int64_t extent = shape[*lane];
+  bool dynamic = ShapedType::isDynamic(extent);
+  auto loop = [&](Value from, Value to, int64_t step, unsigned width) {
+    emitLoop(b, loc, from, to, kernel.index(step), {},
+             [&](Value iv, ValueRange) {
+               LaneReader::Scope scope(reader);
+               reader.bind(*lane, iv);
+               copy(0, width);
+               return SmallVector<Value>();
+             });
+  };
+  if (dynamic) {
+    Value all = size(*lane), width = kernel.index(lanes);
+    Value whole = arith::MulIOp::create(
+        b, loc, arith::DivUIOp::create(b, loc, all, width), width);
+    loop(kernel.index(0), whole, lanes, lanes);
+    loop(whole, all, 1, 0);
+    return;
+  }
+  int64_t whole = extent / lanes * lanes;
+  if (whole > lanes)
+    loop(kernel.index(0), kernel.index(whole), lanes, lanes);
+  LaneReader::Scope scope(reader);
+  reader.bind(*lane, kernel.index(0));
+  if (whole == lanes)
+    copy(0, lanes);
+  if (extent != whole)
+    copy(whole, extent - whole);
+}
+
+void CopyEmitter::copy(int64_t offset, unsigned width) {
+  LaneReader::Scope scope(reader);
+  Position from, to;
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    AffineExpr expr = getAffineDimExpr(dim, b.getContext());
+    from.push_back(dim == lane ? expr + offset : expr);
+    std::optional<int64_t> known = getConstantIntValue(box.offsets[dim]);
+    AffineExpr shift = known
+                           ? getAffineConstantExpr(*known, b.getContext())
+                           : reader.symbol(cast<Value>(box.offsets[dim]));
+    to.push_back(canonical(from.back() + shift));
+  }
+  Lanes lanes = isa<TensorType>(source.getType())
+                    ? reader.read(source, from, width)
+                    : Lanes{source, {}};
+  reader.write(lanes, destination, to, width);
+}
+
+static void emitBox(Kernel &kernel, const Box &box, Value source,
+                    Value destination, const VectorUnit &unit) {
+  if (llvm::none_of(box.sizes, isZeroInteger))
+    CopyEmitter(kernel, box, source, destination, unit).run();
+}
+
+/// `box` of a whole tensor.
+static Box boxOf(Kernel &kernel, Value tensor) {
+  Box box;
+  auto type = cast<RankedTensorType>(tensor.getType());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    box.offsets.push_back(kernel.builder().getIndexAttr(0));
+    box.sizes.push_back(getAsOpFoldResult(kernel.extent(tensor, dim)));
+  }
+  return box;
+}
+
+void emitElementwise(Kernel &kernel, Value tensor, Value destination,
+                     const VectorUnit &unit) {
+  emitBox(kernel, boxOf(kernel, tensor), tensor, destination, unit);
+}
+
+static OpFoldResult toTarget(Kernel &kernel, OpFoldResult size) {
+  if (auto value = dyn_cast<Value>(size); value && !getConstantIntValue(size))
+    return kernel.scalar(value);
+  return kernel.builder().getIndexAttr(*getConstantIntValue(size));
+}
+
+static OpFoldResult sum(Kernel &kernel, OpFoldResult lhs, OpFoldResult rhs) {
+  std::optional<int64_t> left = getConstantIntValue(lhs);
+  std::optional<int64_t> right = getConstantIntValue(rhs);
+  OpBuilder &b = kernel.builder();
+  if (left && right)
+    return b.getIndexAttr(*left + *right);
+  auto value = [&](OpFoldResult size, std::optional<int64_t> known) {
+    return known ? kernel.index(*known) : cast<Value>(size);
+  };
+  return arith::AddIOp::create(b, kernel.loc(), value(lhs, left),
+                               value(rhs, right))
+      .getResult();
+}
+
+/// The slabs below and above the source, axis by axis: those of an axis are
+/// as narrow as the source on the axes before it and full on the others.
+void emitPad(Kernel &kernel, tensor::PadOp op, Value destination,
+             const VectorUnit &unit) {
+  Value border = kernel.scalar(op.getConstantPaddingValue());
+  Box source = boxOf(kernel, op.getSource());
+  Box slab = boxOf(kernel, op.getResult());
+  for (auto [dim, low, high] :
+       llvm::enumerate(op.getMixedLowPad(), op.getMixedHighPad())) {
+    low = toTarget(kernel, low);
+    high = toTarget(kernel, high);
+    slab.sizes[dim] = low;
+    emitBox(kernel, slab, border, destination, unit);
+    slab.offsets[dim] = sum(kernel, low, source.sizes[dim]);
+    slab.sizes[dim] = high;
+    emitBox(kernel, slab, border, destination, unit);
+    slab.offsets[dim] = low;
+    slab.sizes[dim] = source.sizes[dim];
+  }
+  emitBox(kernel, slab, op.getSource(), destination, unit);
+}
+
+void emitConcat(Kernel &kernel, tensor::ConcatOp op, Value destination,
+                const VectorUnit &unit) {
+  OpFoldResult offset = kernel.builder().getIndexAttr(0);
+  for (Value piece : op.getInputs()) {
+    Box box = boxOf(kernel, piece);
+    box.offsets[op.getDim()] = offset;
+    emitBox(kernel, box, piece, destination, unit);
+    offset = sum(kernel, offset, box.sizes[op.getDim()]);
+  }
+}
+
+} // namespace keratin

@@ -1,0 +1,148 @@
+//===- LaneReader.h - values of a kernel for some lanes ---------*- C++ -*-===//
+//
+// The loops of an emitter are coordinates d0, d1, …; positions in tensors are
+// affine expressions of them. One coordinate may be the lane: a read of width
+// w at a position then means the w positions that follow from d, d + 1, …,
+// d + w - 1. What the kernel computes elementwise is computed where it is
+// read, and nothing is computed twice for equal positions in one scope: rows
+// that share an operand, and neighbouring taps that meet at the same element,
+// share its value.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_CPU_LANEREADER_H
+#define KERATIN_CODEGEN_CPU_LANEREADER_H
+
+#include "codegen/cpu/Kernel.h"
+
+#include <optional>
+
+namespace keratin {
+
+/// Positions: one expression of the coordinates a dimension.
+using Position = llvm::SmallVector<mlir::AffineExpr>;
+
+/// A value for some lanes: one scalar for all of them, a vector, or an index
+/// that is known as an expression of the coordinates.
+struct Lanes {
+  mlir::Value value;
+  mlir::AffineExpr index;
+
+  explicit operator bool() const { return value || index; }
+};
+
+/// `expr` as a sum of multiples of coordinates and last a constant, so that
+/// equal positions are equal expressions and neighbours share all but that.
+mlir::AffineExpr canonical(mlir::AffineExpr expr);
+
+/// How many elements `expr` advances when the coordinate `lane` advances by
+/// one; null when that is not the same everywhere.
+std::optional<int64_t> laneStep(mlir::AffineExpr expr, unsigned lane);
+
+/// How a tensor at a position is read along a lane.
+enum class LaneAccess { Uniform, Contiguous, Gather };
+LaneAccess laneAccess(mlir::ShapedType type,
+                      llvm::ArrayRef<mlir::AffineExpr> position, unsigned lane);
+
+/// Whether the body of `op` can be computed on vectors.
+bool isVectorizable(mlir::linalg::GenericOp op);
+
+class LaneReader {
+public:
+  explicit LaneReader(Kernel &kernel) : kernel(kernel), b(kernel.builder()) {
+    scopes.emplace_back();
+  }
+
+  /// Gives coordinate `dim` its value.
+  void bind(unsigned dim, mlir::Value value);
+  void setLane(std::optional<unsigned> dim) { lane = dim; }
+
+  /// Values made during the life of a scope are forgotten at its end. To be
+  /// opened in each new block and whenever a coordinate gets another value.
+  class Scope {
+  public:
+    explicit Scope(LaneReader &reader)
+        : reader(reader), coordinates(reader.coordinates) {
+      reader.scopes.emplace_back();
+    }
+    ~Scope() {
+      reader.scopes.pop_back();
+      reader.coordinates = std::move(coordinates);
+    }
+
+  private:
+    LaneReader &reader;
+    llvm::SmallVector<mlir::Value> coordinates;
+  };
+
+  /// Elements of `tensor` at `position`; width 0 is a single element.
+  Lanes read(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> position,
+             unsigned width);
+  /// Stores to `memref` at `position`.
+  void write(Lanes lanes, mlir::Value memref,
+             llvm::ArrayRef<mlir::AffineExpr> position, unsigned width);
+  /// Results of the body of `op` at the loop positions `dims`.
+  llvm::SmallVector<Lanes> evaluate(mlir::linalg::GenericOp op,
+                                    llvm::ArrayRef<mlir::AffineExpr> dims,
+                                    llvm::ArrayRef<Lanes> sums, unsigned width);
+
+  /// Makes `lanes` the value of `tensor` at `position` in this scope.
+  void remember(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> position,
+                unsigned width, Lanes lanes);
+  /// Reads of `tensor` go to `memref` of type `packedType(…, dim, block)`, in
+  /// whose block `number` the lanes are.
+  void setPacked(mlir::Value tensor, mlir::Value memref, unsigned dim,
+                 mlir::Value number);
+  void forgetPacked(mlir::Value tensor) { packed.erase(tensor); }
+
+  /// The value as an SSA value: a vector of `width` lanes, or a scalar.
+  mlir::Value materialize(Lanes lanes, unsigned width);
+  /// The value of `expr` at the first lane.
+  mlir::Value at(mlir::AffineExpr expr);
+  /// An expression for an index that is none of the coordinates.
+  mlir::AffineExpr symbol(mlir::Value value);
+
+private:
+  using Key = std::tuple<mlir::Value, mlir::AffineMap, unsigned>;
+  struct Memory {
+    llvm::DenseMap<Key, Lanes> lanes;
+    llvm::DenseMap<mlir::AffineExpr, mlir::Value> indices;
+    llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> vectors;
+  };
+  struct Packed {
+    mlir::Value memref, number;
+    unsigned dim;
+  };
+
+  Key key(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> position,
+          unsigned width);
+  bool dependsOnLane(mlir::AffineExpr expr) const;
+  Position atLane(llvm::ArrayRef<mlir::AffineExpr> position, unsigned number);
+  llvm::SmallVector<mlir::Value> at(llvm::ArrayRef<mlir::AffineExpr> position);
+
+  Lanes compute(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> position,
+                unsigned width);
+  Lanes load(mlir::Value memref, llvm::ArrayRef<mlir::AffineExpr> position,
+             unsigned width);
+  Lanes loadPacked(const Packed &packed,
+                   llvm::ArrayRef<mlir::AffineExpr> position, unsigned width);
+  mlir::Value loadVector(mlir::Value memref, mlir::ValueRange position,
+                         unsigned width);
+  Lanes extract(mlir::Value tensor, llvm::ArrayRef<Lanes> position,
+                unsigned width);
+  mlir::Value elements(llvm::ArrayRef<mlir::Value> values);
+  mlir::Value bytes(mlir::Value memref);
+  std::optional<Lanes> indexArithmetic(mlir::Operation &op,
+                                       llvm::ArrayRef<Lanes> operands);
+
+  Kernel &kernel;
+  mlir::OpBuilder &b;
+  std::optional<unsigned> lane;
+  llvm::SmallVector<mlir::Value> coordinates, symbols;
+  llvm::SmallVector<Memory> scopes;
+  llvm::DenseMap<mlir::Value, Packed> packed;
+  llvm::DenseMap<mlir::Value, mlir::Value> byteViews;
+};
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_LANEREADER_H

@@ -1,0 +1,24 @@
+//===- Packing.h - weights in the order a tile reads them -------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_PACKING_H
+#define KERATIN_CODEGEN_CPU_PACKING_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace keratin {
+
+/// The shape of a tensor of `type` whose dimension `dim` is cut into blocks:
+/// [ceil(extent / block), the other dimensions in order, block].
+mlir::RankedTensorType packedType(mlir::RankedTensorType type, unsigned dim,
+                                  int64_t block);
+
+/// Copies the elements of `source`, a tensor of the static `type` in row-major
+/// order, to `destination` in the order of `packedType`. The rest of the last
+/// block is zero. Elements are whole bytes; i1 is one byte.
+void pack(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
+          unsigned dim, int64_t block,
+          llvm::MutableArrayRef<char> destination);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_PACKING_H

@@ -1,0 +1,474 @@
+//===- Roles.cpp - what the loops of a root are for -----------------------===//
+#include "codegen/cpu/Roles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+bool Access::dependsOn(unsigned loop) const {
+  return llvm::any_of(
+      position, [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
+}
+
+static Position compose(AffineMap map, ArrayRef<AffineExpr> dims) {
+  Position position;
+  for (AffineExpr expr : map.getResults())
+    position.push_back(canonical(expr.replaceDims(dims)));
+  return position;
+}
+
+static Position identity(linalg::GenericOp op) {
+  Position dims;
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+    dims.push_back(getAffineDimExpr(loop, op.getContext()));
+  return dims;
+}
+
+/// The loops of `op` at which its result with the map `map` is at `position`.
+static Position loopsAt(AffineMap map, ArrayRef<AffineExpr> position) {
+  Position dims(map.getNumDims());
+  for (auto [expr, at] : llvm::zip_equal(map.getResults(), position))
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      dims[dim.getPosition()] = at;
+  return dims;
+}
+
+static void collect(Kernel &kernel, OpOperand &operand, OpOperand *ofRoot,
+                    ArrayRef<AffineExpr> dims, bool direct,
+                    SmallVectorImpl<Access> &accesses) {
+  Value tensor = operand.get();
+  auto op = cast<linalg::GenericOp>(operand.getOwner());
+  if (!isa<TensorType>(tensor.getType()) ||
+      op.getMatchingBlockArgument(&operand).use_empty())
+    return;
+  Position position = compose(op.getMatchingIndexingMap(&operand), dims);
+  if (kernel.memrefOf(tensor)) {
+    accesses.push_back({ofRoot, tensor, position, direct});
+    return;
+  }
+  auto producer = tensor.getDefiningOp<linalg::GenericOp>();
+  if (!producer)
+    return;
+  AffineMap map = producer.getIndexingMapMatchingResult(cast<OpResult>(tensor));
+  Position inner = loopsAt(map, position);
+  for (OpOperand &next : producer->getOpOperands())
+    collect(kernel, next, ofRoot, inner, /*direct=*/false, accesses);
+}
+
+SmallVector<Access> accessesOf(Kernel &kernel, linalg::GenericOp root) {
+  SmallVector<Access> accesses;
+  for (OpOperand *operand : root.getDpsInputOperands())
+    collect(kernel, *operand, operand, identity(root), /*direct=*/true,
+            accesses);
+  return accesses;
+}
+
+bool dependsOn(Value value, linalg::GenericOp root) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  return op == root || llvm::any_of(op->getOperands(), [&](Value operand) {
+           return dependsOn(operand, root);
+         });
+}
+
+std::optional<Position> positionOf(Value value, linalg::GenericOp root) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  if (!op)
+    return std::nullopt;
+  AffineMap map = op.getIndexingMapMatchingResult(cast<OpResult>(value));
+  if (op == root)
+    return compose(map, identity(root));
+  Position dims(op.getNumLoops());
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!dependsOn(operand.get(), root))
+      continue;
+    std::optional<Position> inner = positionOf(operand.get(), root);
+    if (!inner)
+      return std::nullopt;
+    for (auto [expr, at] :
+         llvm::zip_equal(op.getMatchingIndexingMap(&operand).getResults(),
+                         *inner)) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim ? expr != at : dims[dim.getPosition()] &&
+                                  dims[dim.getPosition()] != at)
+        return std::nullopt;
+      if (dim)
+        dims[dim.getPosition()] = at;
+    }
+  }
+  if (op.getNumReductionLoops() != 0 || llvm::is_contained(dims, AffineExpr()))
+    return std::nullopt;
+  return compose(map, dims);
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+static TypedAttr identityOf(Operation *op, Type type) {
+  Builder b(type.getContext());
+  if (auto number = dyn_cast<FloatType>(type)) {
+    const llvm::fltSemantics &semantics = number.getFloatSemantics();
+    auto infinity = [&](bool negative) {
+      return b.getFloatAttr(type, APFloat::getInf(semantics, negative));
+    };
+    if (isa<arith::AddFOp>(op))
+      return b.getFloatAttr(type, 0.0);
+    if (isa<arith::MulFOp>(op))
+      return b.getFloatAttr(type, 1.0);
+    if (isa<arith::MaximumFOp, arith::MaxNumFOp>(op))
+      return infinity(/*negative=*/true);
+    if (isa<arith::MinimumFOp, arith::MinNumFOp>(op))
+      return infinity(/*negative=*/false);
+    return {};
+  }
+  if (!type.isInteger())
+    return {};
+  unsigned bits = type.getIntOrFloatBitWidth();
+  auto value = [&](const APInt &number) { return b.getIntegerAttr(type, number); };
+  if (isa<arith::AddIOp, arith::OrIOp, arith::XOrIOp, arith::MaxUIOp>(op))
+    return value(APInt::getZero(bits));
+  if (isa<arith::MulIOp>(op))
+    return value(APInt(bits, 1));
+  if (isa<arith::AndIOp, arith::MinUIOp>(op))
+    return value(APInt::getAllOnes(bits));
+  if (isa<arith::MaxSIOp>(op))
+    return value(APInt::getSignedMinValue(bits));
+  if (isa<arith::MinSIOp>(op))
+    return value(APInt::getSignedMaxValue(bits));
+  return {};
+}
+
+std::optional<Combiner> combinerOf(linalg::GenericOp op, unsigned number) {
+  Value yielded = op.getBody()->getTerminator()->getOperand(number);
+  Value sum = op.getRegionOutputArgs()[number];
+  Operation *join = yielded.getDefiningOp();
+  if (!join || join->getNumOperands() != 2 || !sum.hasOneUse() ||
+      *sum.user_begin() != join)
+    return std::nullopt;
+  TypedAttr identity = identityOf(join, yielded.getType());
+  if (!identity)
+    return std::nullopt;
+  return Combiner{join, identity};
+}
+
+Value Combiner::join(OpBuilder &b, Value lhs, Value rhs) const {
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands({lhs, rhs});
+  state.addTypes(lhs.getType());
+  return b.create(state)->getResult(0);
+}
+
+/// The most bits of a number that computing `tensor` takes.
+static unsigned widestOf(Value tensor) {
+  unsigned widest = 16; // narrower vectors of bytes are converted anyway
+  auto see = [&](Type type) {
+    if (type.isIntOrFloat())
+      widest = std::max(widest, type.getIntOrFloatBitWidth());
+  };
+  see(getElementTypeOrSelf(tensor));
+  auto op = tensor.getDefiningOp<linalg::GenericOp>();
+  if (!op)
+    return widest;
+  for (Operation &inner : *op.getBody())
+    for (Type type : inner.getResultTypes())
+      see(type);
+  for (OpOperand &operand : op->getOpOperands())
+    if (!op.getMatchingBlockArgument(&operand).use_empty())
+      widest = std::max(widest, widestOf(operand.get()));
+  return widest;
+}
+
+unsigned lanesOf(Value tensor, const VectorUnit &unit) {
+  return std::max(2u, unit.bits / widestOf(tensor));
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Classifier {
+public:
+  Classifier(Kernel &kernel, linalg::GenericOp root, const VectorUnit &unit)
+      : kernel(kernel), root(root), unit(unit),
+        accesses(accessesOf(kernel, root)) {}
+
+  std::optional<Tiling> run();
+
+private:
+  std::optional<unsigned> innermostOfOutput();
+  bool pickLane();
+  bool canPack(const Access &access, unsigned lane);
+  bool canPanel(const Access &access, unsigned lane);
+  bool reduceLanes();
+  void pickWindow();
+  void pickProductRow(std::optional<int64_t> vectors);
+  void pickWindowRow();
+  void orderLoops();
+
+  std::optional<int64_t> extent(unsigned loop) {
+    int64_t known = staticLoopExtent(root, loop);
+    if (ShapedType::isDynamic(known))
+      return std::nullopt;
+    return known;
+  }
+  bool isReduction(unsigned loop) {
+    return root.getIteratorTypesArray()[loop] ==
+           utils::IteratorType::reduction;
+  }
+  LaneAccess along(const Access &access, unsigned lane) {
+    return laneAccess(cast<ShapedType>(access.tensor.getType()),
+                      access.position, lane);
+  }
+
+  Kernel &kernel;
+  linalg::GenericOp root;
+  const VectorUnit &unit;
+  SmallVector<Access> accesses;
+  Tiling tiling;
+};
+} // namespace
+
+std::optional<unsigned> Classifier::innermostOfOutput() {
+  AffineMap map = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
+  for (AffineExpr expr : llvm::reverse(map.getResults()))
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      if (extent(dim.getPosition()) != 1)
+        return dim.getPosition();
+  return std::nullopt;
+}
+
+/// Packing moves one dimension, so it has to be the lane alone and the others
+/// plain loops that a tile has one of.
+bool Classifier::canPack(const Access &access, unsigned lane) {
+  auto argument = dyn_cast<BlockArgument>(access.tensor);
+  if (!access.direct || !argument || !argument.hasOneUse() ||
+      !kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant") ||
+      !extent(lane))
+    return false;
+  return canPanel(access, lane);
+}
+
+bool Classifier::canPanel(const Access &access, unsigned lane) {
+  llvm::SmallDenseSet<AffineExpr> seen;
+  for (AffineExpr expr : access.position)
+    if (!isa<AffineConstantExpr>(expr) &&
+        !(isa<AffineDimExpr>(expr) && seen.insert(expr).second))
+      return false;
+  return access.direct &&
+         seen.contains(getAffineDimExpr(lane, root.getContext()));
+}
+
+/// Goes along a reduction when everything is contiguous there.
+bool Classifier::reduceLanes() {
+  if (root.getNumResults() != 1 || !combinerOf(root, 0))
+    return false;
+  for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
+    if (!isReduction(loop) || extent(loop) == 1)
+      continue;
+    auto is = [&](LaneAccess kind) {
+      return [&, kind](const Access &access) {
+        return along(access, loop) == kind;
+      };
+    };
+    if (llvm::any_of(accesses, is(LaneAccess::Contiguous)) &&
+        llvm::none_of(accesses, is(LaneAccess::Gather))) {
+      tiling.lane = loop;
+      tiling.reducesLanes = true;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Classifier::pickLane() {
+  std::optional<unsigned> lane = innermostOfOutput();
+  if (!lane)
+    return reduceLanes();
+  tiling.lane = *lane;
+  // What a product shares between its rows is wanted in blocks.
+  bool scalars = llvm::any_of(accesses, [&](const Access &access) {
+    return !access.dependsOn(*lane);
+  });
+  for (const Access &access : accesses)
+    if (scalars && access.dependsOn(*lane) && canPack(access, *lane))
+      tiling.blocked = access.operand;
+  const Access *gathered = nullptr;
+  for (const Access &access : accesses)
+    if (access.operand != tiling.blocked &&
+        along(access, *lane) == LaneAccess::Gather)
+      gathered = &access;
+  if (!gathered)
+    return true;
+  // A panel pays when enough rows read it.
+  bool rows = false;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    rows |= !isReduction(loop) && !gathered->dependsOn(loop) &&
+            extent(loop).value_or(16) >= 8;
+  int64_t depth = 1;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    if (isReduction(loop))
+      depth = extent(loop) ? depth * *extent(loop) : INT32_MAX;
+  constexpr int64_t deepest = 2048;
+  if (scalars && rows && !tiling.blocked && depth <= deepest &&
+      canPanel(*gathered, *lane)) {
+    tiling.blocked = gathered->operand;
+    tiling.panel = true;
+    return true;
+  }
+  if (reduceLanes())
+    tiling.blocked = nullptr;
+  return true; // or else gathers element by element
+}
+
+/// Reductions that move a window over a parallel loop are its taps. A window
+/// over one channel is unrolled, so that neighbours share what they read.
+void Classifier::pickWindow() {
+  constexpr int64_t mostTaps = 25;
+  llvm::SmallSetVector<unsigned, 4> taps;
+  for (const Access &access : accesses)
+    for (AffineExpr expr : access.position)
+      for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+        if (!isa<AffineDimExpr>(expr) && isReduction(loop) &&
+            expr.isFunctionOfDim(loop))
+          taps.insert(loop);
+  int64_t number = 1;
+  for (unsigned loop : taps)
+    number = extent(loop) ? number * *extent(loop) : mostTaps + 1;
+  if (number <= mostTaps)
+    tiling.taps.assign(taps.begin(), taps.end());
+}
+
+/// The row is the loop that costs least by itself; of equals the innermost,
+/// whose rows are neighbours in memory.
+void Classifier::pickProductRow(std::optional<int64_t> vectors) {
+  constexpr int64_t manyRows = 64;
+  double best = 0;
+  for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
+    auto shares = [&](const Access &access) {
+      return access.dependsOn(tiling.lane) && !access.dependsOn(loop);
+    };
+    auto broadcasts = [&](const Access &access) {
+      return !access.dependsOn(tiling.lane) && access.dependsOn(loop);
+    };
+    if (loop == tiling.lane || isReduction(loop) || extent(loop) == 1 ||
+        llvm::none_of(accesses, shares) || llvm::none_of(accesses, broadcasts))
+      continue;
+    std::optional<int64_t> rows = extent(loop);
+    TileSize size = productTile(rows, vectors, unit);
+    int64_t count = rows.value_or(manyRows);
+    // Rows of unknown number cost the code of a ladder as well.
+    double perRow = double(productCost(count, vectors.value_or(1), size)) /
+                    double(count) * (rows ? 1 : 1.1);
+    if (tiling.row && perRow > .97 * best)
+      continue;
+    tiling.row = loop;
+    tiling.size = size;
+    best = perRow;
+  }
+  if (!tiling.row)
+    tiling.size = productTile(1, vectors, unit);
+}
+
+void Classifier::pickWindowRow() {
+  for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
+    bool slides = false, weights = false;
+    for (const Access &access : accesses) {
+      weights |= access.dependsOn(tiling.lane) && !access.dependsOn(loop);
+      for (AffineExpr expr : access.position)
+        for (unsigned tap : tiling.taps)
+          slides |= expr.isFunctionOfDim(loop) && expr.isFunctionOfDim(tap);
+    }
+    if (!slides || isReduction(loop) || extent(loop) == 1)
+      continue;
+    int64_t taps = 1;
+    for (unsigned tap : tiling.taps)
+      taps *= *extent(tap);
+    tiling.row = loop;
+    tiling.keepsWeights = weights;
+    tiling.size = windowTile(extent(loop), weights ? taps : 0, unit);
+    return;
+  }
+}
+
+/// What rows share stays in the cache, so it is outside of them: first the
+/// loops that it depends on, then the columns, then the other loops.
+void Classifier::orderLoops() {
+  using Level = Tiling::Level;
+  SmallVector<Level> before, after;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    if (isReduction(loop)) {
+      bool done = llvm::is_contained(tiling.taps, loop) ||
+                  (tiling.reducesLanes && loop == tiling.lane);
+      if (!done)
+        tiling.reductions.push_back(loop);
+      continue;
+    }
+    if (loop == tiling.lane || loop == tiling.row)
+      continue;
+    bool outside = llvm::any_of(accesses, [&](const Access &access) {
+      return tiling.row && access.dependsOn(tiling.lane) &&
+             !access.dependsOn(*tiling.row) && access.dependsOn(loop);
+    });
+    (outside ? before : after).push_back({Tiling::Kind::Single, loop});
+  }
+  Level rows = {Tiling::Kind::Rows, tiling.row.value_or(0)};
+  Level columns = {Tiling::Kind::Columns, tiling.lane};
+  bool shared = llvm::any_of(accesses, [&](const Access &access) {
+    return tiling.row && access.dependsOn(tiling.lane) &&
+           !access.dependsOn(*tiling.row);
+  });
+  tiling.levels = before;
+  if (shared || tiling.blocked)
+    tiling.levels.push_back(columns);
+  tiling.levels.append(after);
+  if (tiling.row)
+    tiling.levels.push_back(rows);
+  if (!shared && !tiling.blocked && !tiling.reducesLanes)
+    tiling.levels.push_back(columns);
+}
+
+std::optional<Tiling> Classifier::run() {
+  if (!pickLane())
+    return std::nullopt;
+  tiling.lanes = lanesOf(root->getResult(0), unit);
+  std::optional<int64_t> columns = extent(tiling.lane), vectors;
+  if (columns) {
+    if (*columns == 0)
+      return std::nullopt;
+    uint64_t fitting = tiling.reducesLanes ? llvm::bit_floor(uint64_t(*columns))
+                                           : llvm::bit_ceil(uint64_t(*columns));
+    tiling.lanes = std::min<uint64_t>(tiling.lanes, fitting);
+    vectors = llvm::divideCeil(*columns, tiling.lanes);
+  }
+  bool product = llvm::any_of(accesses, [&](const Access &access) {
+    return !access.dependsOn(tiling.lane);
+  });
+  if (tiling.reducesLanes) {
+    tiling.size = {1, unsigned(std::min<int64_t>(vectors.value_or(4), 4))};
+  } else if (product) {
+    pickProductRow(vectors);
+  } else {
+    tiling.size = {1, columnVectors(vectors)};
+    pickWindow();
+    pickWindowRow();
+  }
+  if (!columns && !tiling.reducesLanes)
+    tiling.size.vectors = 1;
+  orderLoops();
+  return tiling;
+}
+
+std::optional<Tiling> tilingOf(Kernel &kernel, linalg::GenericOp root,
+                               const VectorUnit &unit) {
+  return Classifier(kernel, root, unit).run();
+}
+
+} // namespace keratin

@@ -1,0 +1,74 @@
+//===- Roles.h - what the loops of a root are for ---------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_ROLES_H
+#define KERATIN_CODEGEN_CPU_ROLES_H
+
+#include "codegen/cpu/LaneReader.h"
+#include "codegen/cpu/TileSizes.h"
+
+namespace keratin {
+
+/// A tensor in memory that a root reads, itself or through its producers, and
+/// where, in terms of the loops of the root.
+struct Access {
+  mlir::OpOperand *operand; ///< of the root
+  mlir::Value tensor;
+  Position position;
+  bool direct; ///< read by the root itself
+
+  bool dependsOn(unsigned loop) const;
+};
+
+/// All accesses of `root`, but for those at computed indices.
+llvm::SmallVector<Access> accessesOf(Kernel &kernel,
+                                     mlir::linalg::GenericOp root);
+
+/// Where `value` is at the element that `root` computes: the position of a
+/// result of `root`, or of an epilogue that reads it at the same element.
+/// Null when `value` does not depend on `root` or reads it elsewhere.
+std::optional<Position> positionOf(mlir::Value value,
+                                   mlir::linalg::GenericOp root);
+bool dependsOn(mlir::Value value, mlir::linalg::GenericOp root);
+
+/// The associative operation that joins the partial results of a reduction.
+struct Combiner {
+  mlir::Operation *op;
+  mlir::TypedAttr identity;
+
+  mlir::Value join(mlir::OpBuilder &b, mlir::Value lhs, mlir::Value rhs) const;
+};
+/// The combiner of result `number` of `op`; null for other reductions.
+std::optional<Combiner> combinerOf(mlir::linalg::GenericOp op,
+                                   unsigned number);
+
+/// Elements in a vector of the widest type that computing `tensor` takes.
+unsigned lanesOf(mlir::Value tensor, const VectorUnit &unit);
+
+/// The loops of a root, outermost first, and what each is for.
+struct Tiling {
+  enum class Kind { Single, Columns, Rows };
+  struct Level {
+    Kind kind;
+    unsigned loop;
+  };
+  llvm::SmallVector<Level> levels;        ///< of the parallel loops
+  llvm::SmallVector<unsigned> reductions; ///< loops around the taps
+  llvm::SmallVector<unsigned> taps;       ///< reductions that are unrolled
+  unsigned lane = 0;                      ///< the loop that vectors go along
+  bool reducesLanes = false;              ///< and it is a reduction
+  std::optional<unsigned> row;
+  bool keepsWeights = false; ///< of a window, in registers over all rows
+  unsigned lanes = 1; ///< in a vector
+  TileSize size;
+  /// The operand that is wanted in blocks of `size.vectors * lanes` columns:
+  /// packed at compile time, or into a panel where it is used.
+  mlir::OpOperand *blocked = nullptr;
+  bool panel = false;
+};
+
+/// How to tile `root`; null when scalar loops are the way.
+std::optional<Tiling> tilingOf(Kernel &kernel, mlir::linalg::GenericOp root,
+                               const VectorUnit &unit);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_ROLES_H

@@ -1,0 +1,488 @@
+//===- TileEmitter.cpp - register tiles of outputs ------------------------===//
+//
+// A tile keeps rows times vectors of accumulators in registers over the whole
+// reduction. Per step it loads the vectors of columns, broadcasts a scalar for
+// each row, and issues one FMA for each pair. Edges are smaller tiles of the
+// exact rest, not masks.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/TileEmitter.h"
+
+#include "codegen/cpu/Packing.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+
+/// Columns of a tile: where each vector starts and how wide it is; width 0 is
+/// a scalar.
+struct Column {
+  int64_t offset;
+  unsigned width;
+};
+
+class TileEmitter {
+public:
+  TileEmitter(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
+              ArrayRef<Output> outputs)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
+        reader(kernel), root(root), tiling(tiling), outputs(outputs),
+        rows(1) {
+    reader.setLane(tiling.lane);
+  }
+
+  void run();
+
+private:
+  using Then = llvm::function_ref<void()>;
+  using Sums = SmallVector<Value>;
+
+  void layOutBlocks();
+  void emitLevel(unsigned number);
+  void emitColumns(Then then);
+  void emitRows(Then then);
+  void emitRowLadder(Then then);
+  void span(unsigned loop, Value from, Value to, int64_t step, Then then);
+  void inBlock(Value number, ArrayRef<Column> vectors, Then then);
+  void fillPanel();
+  void keepWeights();
+
+  void emitTile();
+  Sums startSums();
+  Sums reduce(ArrayRef<unsigned> loops, ValueRange sums);
+  Sums step(ValueRange sums);
+  void forEachTap(llvm::function_ref<void(ArrayRef<AffineExpr>)> body);
+  Position pointOf(unsigned row, unsigned column, ArrayRef<AffineExpr> taps);
+  void finishTile(ValueRange sums);
+  bool sumsWholeVectors();
+  unsigned sumWidth(unsigned column);
+  Position at(ArrayRef<AffineExpr> position, ArrayRef<AffineExpr> point);
+
+  Kernel &kernel;
+  OpBuilder &b;
+  Location loc;
+  LaneReader reader;
+  linalg::GenericOp root;
+  const Tiling &tiling;
+  ArrayRef<Output> outputs;
+
+  // The tile that is being emitted.
+  unsigned rows;
+  SmallVector<Column> columns;
+  Value panel;
+  unsigned blockDim = 0;
+};
+
+} // namespace
+
+void TileEmitter::run() {
+  if (tiling.blocked)
+    layOutBlocks();
+  emitLevel(0);
+}
+
+/// Gives the operand in blocks its memory: the packed argument, or a panel of
+/// one block.
+void TileEmitter::layOutBlocks() {
+  Value tensor = tiling.blocked->get();
+  auto type = cast<RankedTensorType>(tensor.getType());
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  unsigned dim = *map.getResultPosition(
+      getAffineDimExpr(tiling.lane, root.getContext()));
+  int64_t block = tiling.size.vectors * tiling.lanes;
+  if (!tiling.panel) {
+    RankedTensorType wanted = packedType(type, dim, block);
+    unsigned number = cast<BlockArgument>(tensor).getArgNumber();
+    kernel.setPackedArgument(
+        number, MemRefType::get(wanted.getShape(), wanted.getElementType()),
+        dim, block);
+    blockDim = dim;
+    return;
+  }
+  // Only what a block reads: the reductions; other loops have one position.
+  SmallVector<int64_t> shape = {1};
+  for (auto [axis, expr] : llvm::enumerate(map.getResults())) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    if (axis == dim)
+      continue;
+    bool reduction = loop && llvm::is_contained(tiling.reductions,
+                                                loop.getPosition());
+    shape.push_back(reduction ? type.getDimSize(axis) : 1);
+  }
+  shape.push_back(block);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&kernel.to().front());
+  auto panelType = MemRefType::get(shape, type.getElementType());
+  panel = memref::AllocaOp::create(b, loc, panelType, b.getI64IntegerAttr(64));
+  blockDim = dim;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// `for coordinate loop = from to to step step`, without a loop for one turn.
+void TileEmitter::span(unsigned loop, Value from, Value to, int64_t step,
+                       Then then) {
+  LaneReader::Scope scope(reader);
+  std::optional<int64_t> first = getConstantIntValue(from);
+  std::optional<int64_t> last = getConstantIntValue(to);
+  if (first && last && *last <= *first)
+    return;
+  if (first && last && *last <= *first + step) {
+    reader.bind(loop, from);
+    then();
+    return;
+  }
+  emitLoop(b, loc, from, to, kernel.index(step), {},
+           [&](Value iv, ValueRange) -> Sums {
+             reader.bind(loop, iv);
+             then();
+             return {};
+           });
+}
+
+void TileEmitter::emitLevel(unsigned number) {
+  if (number == tiling.levels.size())
+    return emitTile();
+  auto then = [&] { emitLevel(number + 1); };
+  const Tiling::Level &level = tiling.levels[number];
+  switch (level.kind) {
+  case Tiling::Kind::Single:
+    return span(level.loop, kernel.index(0),
+                kernel.loopExtent(root, level.loop), 1, then);
+  case Tiling::Kind::Columns:
+    return emitColumns(then);
+  case Tiling::Kind::Rows:
+    return emitRows(then);
+  }
+}
+
+void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
+  columns.assign(vectors.begin(), vectors.end());
+  if (panel)
+    fillPanel();
+  else if (tiling.blocked)
+    reader.setPacked(
+        tiling.blocked->get(), kernel.memrefOf(tiling.blocked->get()),
+        blockDim, number);
+  if (tiling.keepsWeights)
+    keepWeights();
+  then();
+}
+
+/// Full blocks, then the exact rest; columns of unknown number go vector by
+/// vector and then one by one.
+void TileEmitter::emitColumns(Then then) {
+  unsigned loop = tiling.lane, lanes = tiling.lanes;
+  int64_t block = tiling.size.vectors * lanes;
+  SmallVector<Column> full;
+  for (unsigned vector = 0; vector < tiling.size.vectors; ++vector)
+    full.push_back({int64_t(vector) * lanes, lanes});
+
+  int64_t extent = staticLoopExtent(root, loop);
+  if (ShapedType::isDynamic(extent)) {
+    Value all = kernel.loopExtent(root, loop), width = kernel.index(block);
+    Value whole = arith::MulIOp::create(
+        b, loc, arith::DivUIOp::create(b, loc, all, width), width);
+    span(loop, kernel.index(0), whole, block,
+         [&] { inBlock({}, full, then); });
+    span(loop, whole, all, 1, [&] { inBlock({}, {Column{0, 0}}, then); });
+    return;
+  }
+  // The loop counts blocks, which is how packed operands are addressed.
+  auto blockAt = [&](Value number, ArrayRef<Column> vectors) {
+    Value start = getConstantIntValue(number)
+                      ? kernel.index(*getConstantIntValue(number) * block)
+                      : arith::MulIOp::create(b, loc, number,
+                                              kernel.index(block));
+    reader.bind(loop, start);
+    inBlock(number, vectors, then);
+  };
+  int64_t blocks = extent / block, rest = extent % block;
+  if (blocks == 1) {
+    LaneReader::Scope scope(reader);
+    blockAt(kernel.index(0), full);
+  } else if (blocks > 1) {
+    emitLoop(b, loc, kernel.index(0), kernel.index(blocks), kernel.index(1),
+             {}, [&](Value number, ValueRange) -> Sums {
+               LaneReader::Scope scope(reader);
+               blockAt(number, full);
+               return {};
+             });
+  }
+  if (rest == 0)
+    return;
+  SmallVector<Column> last;
+  for (int64_t offset = 0; offset < rest; offset += lanes)
+    last.push_back({offset, unsigned(std::min<int64_t>(lanes, rest - offset))});
+  LaneReader::Scope scope(reader);
+  blockAt(kernel.index(blocks), last);
+}
+
+void TileEmitter::emitRows(Then then) {
+  unsigned loop = *tiling.row, full = tiling.size.rows;
+  int64_t extent = staticLoopExtent(root, loop);
+  if (ShapedType::isDynamic(extent))
+    return emitRowLadder(then);
+  int64_t whole = extent / full * full;
+  rows = full;
+  span(loop, kernel.index(0), kernel.index(whole), full, then);
+  rows = extent - whole;
+  if (rows != 0)
+    span(loop, kernel.index(whole), kernel.index(extent), rows, then);
+}
+
+/// Rows of unknown number: full tiles, then tiles of half the rows, and so on.
+void TileEmitter::emitRowLadder(Then then) {
+  unsigned loop = *tiling.row;
+  Value from = kernel.index(0), all = kernel.loopExtent(root, loop);
+  for (unsigned height = tiling.size.rows; height != 0; height /= 2) {
+    Value to = all, step = kernel.index(height);
+    if (height > 1) {
+      Value left = arith::SubIOp::create(b, loc, all, from);
+      Value tiles = arith::DivUIOp::create(b, loc, left, step);
+      to = arith::AddIOp::create(
+          b, loc, from, arith::MulIOp::create(b, loc, tiles, step));
+    }
+    rows = height;
+    span(loop, from, to, height, then);
+    from = to;
+  }
+}
+
+/// Copies the columns of the block to the panel, in the order of the tile.
+void TileEmitter::fillPanel() {
+  OpOperand *operand = tiling.blocked;
+  AffineMap map = root.getMatchingIndexingMap(operand);
+  reader.forgetPacked(operand->get());
+  SmallVector<unsigned> loops;
+  for (unsigned loop : tiling.reductions)
+    if (map.isFunctionOfDim(loop))
+      loops.push_back(loop);
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  std::function<void(ArrayRef<unsigned>)> nest =
+      [&](ArrayRef<unsigned> inner) {
+        if (!inner.empty())
+          return span(inner[0], kernel.index(0),
+                      kernel.loopExtent(root, inner[0]), 1,
+                      [&] { nest(inner.drop_front()); });
+        for (unsigned column = 0; column < columns.size(); ++column) {
+          Position position =
+              at(map.getResults(), pointOf(0, column, taps));
+          Lanes lanes =
+              reader.read(operand->get(), position, columns[column].width);
+          SmallVector<Value> place = {kernel.index(0)};
+          for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+            auto loop = dyn_cast<AffineDimExpr>(expr);
+            if (dim != blockDim)
+              place.push_back(loop && llvm::is_contained(loops,
+                                                         loop.getPosition())
+                                  ? reader.at(expr)
+                                  : kernel.index(0));
+          }
+          place.push_back(kernel.index(columns[column].offset));
+          vector::StoreOp::create(
+              b, loc, reader.materialize(lanes, columns[column].width), panel,
+              place);
+        }
+      };
+  {
+    LaneReader::Scope scope(reader);
+    nest(loops);
+  }
+  reader.setPacked(operand->get(), panel, blockDim, kernel.index(0));
+}
+
+/// Reads the weights of a window once for all of its rows.
+void TileEmitter::keepWeights() {
+  for (OpOperand *operand : root.getDpsInputOperands()) {
+    AffineMap map = root.getMatchingIndexingMap(operand);
+    bool parallel = llvm::any_of(tiling.levels, [&](Tiling::Level level) {
+      return level.loop != tiling.lane && map.isFunctionOfDim(level.loop);
+    });
+    if (parallel || !map.isFunctionOfDim(tiling.lane) ||
+        !kernel.memrefOf(operand->get()) ||
+        llvm::any_of(tiling.reductions,
+                     [&](unsigned loop) { return map.isFunctionOfDim(loop); }))
+      continue;
+    forEachTap([&](ArrayRef<AffineExpr> taps) {
+      for (unsigned column = 0; column < columns.size(); ++column)
+        reader.read(operand->get(),
+                    at(map.getResults(), pointOf(0, column, taps)),
+                    columns[column].width);
+    });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+Position TileEmitter::at(ArrayRef<AffineExpr> position,
+                         ArrayRef<AffineExpr> point) {
+  Position result;
+  for (AffineExpr expr : position)
+    result.push_back(canonical(expr.replaceDims(point)));
+  return result;
+}
+
+/// The loops of the root at a row, the first lane of a column, and a tap.
+Position TileEmitter::pointOf(unsigned row, unsigned column,
+                              ArrayRef<AffineExpr> taps) {
+  Position point;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    AffineExpr expr = getAffineDimExpr(loop, b.getContext());
+    if (taps[loop])
+      expr = taps[loop];
+    else if (loop == tiling.lane)
+      expr = expr + columns[column].offset;
+    else if (loop == tiling.row)
+      expr = expr + row;
+    point.push_back(expr);
+  }
+  return point;
+}
+
+void TileEmitter::forEachTap(
+    llvm::function_ref<void(ArrayRef<AffineExpr>)> body) {
+  SmallVector<int64_t> extents;
+  for (unsigned loop : tiling.taps)
+    extents.push_back(staticLoopExtent(root, loop));
+  int64_t number = llvm::product_of(extents);
+  for (int64_t tap = 0; tap < number; ++tap) {
+    SmallVector<AffineExpr> taps(root.getNumLoops());
+    int64_t rest = tap;
+    for (unsigned axis = extents.size(); axis-- > 0;) {
+      taps[tiling.taps[axis]] =
+          getAffineConstantExpr(rest % extents[axis], b.getContext());
+      rest /= extents[axis];
+    }
+    body(taps);
+  }
+}
+
+/// Blocks hold zeros after their last column, so sums may be of whole vectors
+/// when nothing else is read along the lane.
+bool TileEmitter::sumsWholeVectors() {
+  if (!tiling.blocked || tiling.panel)
+    return false;
+  for (OpOperand &operand : root->getOpOperands()) {
+    if (&operand == tiling.blocked ||
+        root.getMatchingBlockArgument(&operand).use_empty())
+      continue;
+    bool uniform = !root.getMatchingIndexingMap(&operand).isFunctionOfDim(
+        tiling.lane);
+    if (!uniform && !operand.get().getDefiningOp<linalg::FillOp>())
+      return false;
+  }
+  return llvm::none_of(root.getBody()->getOps<linalg::IndexOp>(),
+                       [&](linalg::IndexOp op) {
+                         return op.getDim() == tiling.lane;
+                       }) &&
+         root.getBody()->getOps<tensor::ExtractOp>().empty();
+}
+
+unsigned TileEmitter::sumWidth(unsigned column) {
+  return sumsWholeVectors() ? tiling.lanes : columns[column].width;
+}
+
+void TileEmitter::emitTile() {
+  LaneReader::Scope scope(reader);
+  Sums sums = reduce(tiling.reductions, startSums());
+  finishTile(sums);
+}
+
+/// The initial sums, rows by columns by results.
+TileEmitter::Sums TileEmitter::startSums() {
+  Sums sums;
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned column = 0; column < columns.size(); ++column)
+      for (OpOperand &init : root.getDpsInitsMutable()) {
+        unsigned width = sumWidth(column);
+        Lanes start = reader.read(
+            init.get(),
+            at(root.getMatchingIndexingMap(&init).getResults(),
+               pointOf(row, column, taps)),
+            width);
+        sums.push_back(reader.materialize(start, width));
+      }
+  return sums;
+}
+
+TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
+                                      ValueRange sums) {
+  if (loops.empty())
+    return step(sums);
+  return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
+                  kernel.index(1), sums, [&](Value iv, ValueRange inner) {
+                    LaneReader::Scope scope(reader);
+                    reader.bind(loops[0], iv);
+                    return reduce(loops.drop_front(), inner);
+                  });
+}
+
+/// One step of the reduction: all taps for all rows and columns.
+TileEmitter::Sums TileEmitter::step(ValueRange start) {
+  Sums sums(start);
+  unsigned results = root.getNumResults();
+  forEachTap([&](ArrayRef<AffineExpr> taps) {
+    auto next = sums.begin();
+    for (unsigned row = 0; row < rows; ++row)
+      for (unsigned column = 0; column < columns.size(); ++column) {
+        SmallVector<Lanes> old;
+        for (unsigned result = 0; result < results; ++result)
+          old.push_back({next[result], {}});
+        unsigned width = sumWidth(column);
+        SmallVector<Lanes> values =
+            reader.evaluate(root, pointOf(row, column, taps), old, width);
+        for (const Lanes &value : values)
+          *next++ = reader.materialize(value, width);
+      }
+  });
+  return sums;
+}
+
+/// Computes the outputs from the sums, while those are in registers.
+void TileEmitter::finishTile(ValueRange sums) {
+  auto next = sums.begin();
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned column = 0; column < columns.size(); ++column) {
+      Position point = pointOf(row, column, taps);
+      unsigned width = columns[column].width;
+      for (OpResult result : root->getResults()) {
+        Value sum = *next++;
+        if (width != 0 && sumWidth(column) != width)
+          sum = vector::ExtractStridedSliceOp::create(
+              b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+              ArrayRef<int64_t>{1});
+        AffineMap map = root.getIndexingMapMatchingResult(result);
+        reader.remember(result, at(map.getResults(), point), width,
+                        {sum, {}});
+      }
+      for (const Output &output : outputs) {
+        Position position = at(output.position, point);
+        reader.write(reader.read(output.tensor, position, width),
+                     output.destination, position, width);
+      }
+    }
+}
+
+void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
+               ArrayRef<Output> outputs) {
+  TileEmitter(kernel, root, tiling, outputs).run();
+}
+
+} // namespace keratin

@@ -1,0 +1,36 @@
+//===- TileEmitter.h - register tiles of outputs ----------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_TILEEMITTER_H
+#define KERATIN_CODEGEN_CPU_TILEEMITTER_H
+
+#include "codegen/cpu/Roles.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace keratin {
+
+/// A result of the kernel, and where it is at the element of the root.
+struct Output {
+  mlir::Value tensor, destination;
+  Position position;
+};
+
+/// Emits the loops of `root` as `tiling` says; each tile is a rectangle of
+/// rows and vectors of columns, from which the outputs are computed and stored.
+void emitTiles(Kernel &kernel, mlir::linalg::GenericOp root,
+               const Tiling &tiling, llvm::ArrayRef<Output> outputs);
+
+/// The same for vectors that go along a reduction.
+void emitLaneReduction(Kernel &kernel, mlir::linalg::GenericOp root,
+                       const Tiling &tiling, llvm::ArrayRef<Output> outputs);
+
+/// Stores every element of `tensor`, which is elementwise, to `destination`.
+void emitElementwise(Kernel &kernel, mlir::Value tensor,
+                     mlir::Value destination, const VectorUnit &unit);
+void emitPad(Kernel &kernel, mlir::tensor::PadOp op, mlir::Value destination,
+             const VectorUnit &unit);
+void emitConcat(Kernel &kernel, mlir::tensor::ConcatOp op,
+                mlir::Value destination, const VectorUnit &unit);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_TILEEMITTER_H

@@ -1,0 +1,74 @@
+//===- TileSizes.cpp - how large a register tile is -----------------------===//
+#include "codegen/cpu/TileSizes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+namespace keratin {
+
+/// Sums that have to be under way at once to hide the latency of an FMA: 4
+/// cycles on two units.
+static constexpr int64_t sumsInFlight = 8;
+
+/// Issue slots of one step of a tile: an FMA each sum, a load each row and
+/// vector, and one for the loop.
+static int64_t stepCost(int64_t rows, int64_t vectors) {
+  return std::max({rows * vectors, rows + vectors, sumsInFlight}) + 1;
+}
+
+/// Full tiles and one of the exact rest each way.
+int64_t productCost(int64_t rows, int64_t vectors, TileSize tile) {
+  auto column = [&](int64_t width) -> int64_t {
+    if (width == 0)
+      return 0;
+    int64_t rest = rows % tile.rows;
+    return rows / tile.rows * stepCost(tile.rows, width) +
+           (rest ? stepCost(rest, width) : 0);
+  };
+  return vectors / tile.vectors * column(tile.vectors) +
+         column(vectors % tile.vectors);
+}
+
+TileSize productTile(std::optional<int64_t> rows,
+                     std::optional<int64_t> vectors, const VectorUnit &unit) {
+  // Of an unknown number of columns the vectors are taken one by one.
+  int64_t columns = vectors.value_or(1);
+  TileSize best;
+  int64_t bestCost = INT64_MAX;
+  for (int64_t width = 1; width <= std::min<int64_t>(columns, 8); ++width) {
+    // One register for the broadcast scalar.
+    int64_t most = (unit.registers - width - 1) / width;
+    for (int64_t height = 1; height <= std::min<int64_t>(most, 16); ++height) {
+      TileSize tile = {unsigned(height), unsigned(width)};
+      // Without a known number of rows: many, but often there is one.
+      int64_t total = rows ? productCost(*rows, columns, tile)
+                           : productCost(64, columns, tile) +
+                                 8 * productCost(1, columns, tile);
+      if (rows && height > *rows)
+        break;
+      // At equal cost the smaller tile, which is less code.
+      if (total < bestCost) {
+        best = tile;
+        bestCost = total;
+      }
+    }
+  }
+  return best;
+}
+
+TileSize windowTile(std::optional<int64_t> rows, int64_t taps,
+                    const VectorUnit &unit) {
+  int64_t most = std::clamp<int64_t>(int64_t(unit.registers) - taps - 2, 1, 4);
+  if (rows)
+    most = llvm::divideCeil(*rows, llvm::divideCeil(*rows, most));
+  return {unsigned(most), 1};
+}
+
+unsigned columnVectors(std::optional<int64_t> vectors) {
+  if (!vectors)
+    return 1;
+  return unsigned(llvm::divideCeil(*vectors, llvm::divideCeil(*vectors, 8)));
+}
+
+} // namespace keratin

@@ -1,0 +1,39 @@
+//===- TileSizes.h - how large a register tile is ---------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_TILESIZES_H
+#define KERATIN_CODEGEN_CPU_TILESIZES_H
+
+#include <cstdint>
+#include <optional>
+
+namespace keratin {
+
+/// The vector unit that tiles are made for.
+struct VectorUnit {
+  unsigned bits, registers;
+};
+
+/// Rows times vectors of accumulators.
+struct TileSize {
+  unsigned rows = 1, vectors = 1;
+};
+
+/// The tile of a product: each of `rows` broadcast scalars meets each of the
+/// vectors. `rows` without a value is only known when the code runs;
+/// `vectors` is how many vectors the columns fill.
+TileSize productTile(std::optional<int64_t> rows,
+                     std::optional<int64_t> vectors, const VectorUnit &unit);
+
+/// What a tile costs over all `rows` and `vectors`, in issue slots a step.
+int64_t productCost(int64_t rows, int64_t vectors, TileSize tile);
+
+/// The tile of a sum in which rows share few values: windows over one channel
+/// (`taps` weights stay in registers) and plain reductions (0 taps).
+TileSize windowTile(std::optional<int64_t> rows, int64_t taps,
+                    const VectorUnit &unit);
+
+/// How many vectors a reduction over outer dimensions keeps at once.
+unsigned columnVectors(std::optional<int64_t> vectors);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_TILESIZES_H
