@@ -5,6 +5,7 @@
 #include "codegen/Signature.h"
 
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
 
 namespace keratin {
 

@@ -14,6 +14,7 @@
 #include "codegen/cpu/CpuPasses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/Path.h"

@@ -124,7 +124,7 @@ static Error linkTo(StringRef path, function_ref<Error(StringRef)> link) {
   if (std::error_code code =
           sys::fs::createUniqueFile(path + ".%%%%%%.tmp", temporary))
     return aboutFile(errorCodeToError(code), path);
-  auto cleanUp = make_scope_exit([&] { sys::fs::remove(temporary); });
+  scope_exit cleanUp([&] { sys::fs::remove(temporary); });
   if (Error error = link(temporary))
     return error;
   if (std::error_code code = sys::fs::rename(temporary, path))

@@ -54,7 +54,7 @@ static int64_t byteSize(ktn_dtype_t dtype) {
   return 1;
 }
 
-bool TensorSignature::hasBatch() const { return is_contained(shape, -1); }
+bool TensorSignature::hasBatch() const { return llvm::is_contained(shape, -1); }
 
 int64_t TensorSignature::unitBytes() const {
   int64_t bytes = byteSize(dtype);
@@ -211,7 +211,8 @@ FailureOr<Signature> readSignature(func::FuncOp function) {
   if (signature.arenaBytes[0] == 0 && signature.arenaBytes[1] == 0)
     signature.arenaBytes[0] = KTN_ALIGNMENT;
   auto hasBatch = [](const TensorSignature &t) { return t.hasBatch(); };
-  if (none_of(signature.inputs, hasBatch) && none_of(signature.outputs, hasBatch))
+  if (llvm::none_of(signature.inputs, hasBatch) &&
+      llvm::none_of(signature.outputs, hasBatch))
     signature.batch = pinnedBatch(signature);
   return signature;
 }

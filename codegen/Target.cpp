@@ -2,6 +2,7 @@
 #include "codegen/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -69,7 +70,7 @@ static Error checkNames(const llvm::Target &target, const TargetNames &names) {
   if (!facts->isCPUStringValid(names.cpu)) {
     std::vector<StringRef> known;
     for (const SubtargetSubTypeKV &cpu : facts->getAllProcessorDescriptions())
-      known.push_back(cpu.key());
+      known.push_back(cpu.Key);
     return createStringError("unknown CPU '" + names.cpu + "' for " +
                              names.triple.str() + ": expected one of " +
                              join(known, ", "));
@@ -79,7 +80,7 @@ static Error checkNames(const llvm::Target &target, const TargetNames &names) {
       continue;
     bool known = any_of(facts->getAllProcessorFeatures(),
                         [&](const SubtargetFeatureKV &candidate) {
-                          return candidate.key() == feature.drop_front();
+                          return candidate.Key == feature.drop_front();
                         });
     if (!StringRef("+-").contains(feature[0]) || !known)
       return createStringError(
@@ -127,7 +128,7 @@ static bool runsOnHost(const TargetMachine &machine) {
   const MCSubtargetInfo &facts = *machine.getMCSubtargetInfo();
   return none_of(facts.getEnabledProcessorFeatures(),
                  [&](const SubtargetFeatureKV &feature) {
-                   auto found = hostFeatures.find(feature.key());
+                   auto found = hostFeatures.find(feature.Key);
                    return found != hostFeatures.end() && !found->second;
                  });
 }
