@@ -49,7 +49,10 @@ def Ktn_I64Attr
     : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit integer attribute"> {
   let convertFromStorage = "$_self.getInt()";
 }
-def Ktn_ElementTypeAttr : TypeAttrBase<"::mlir::Type", "element type attribute">;
+def Ktn_ElementTypeAttr
+    : TypeAttrBase<"::mlir::Type", "element type attribute"> {
+  let constBuilderCall = "::mlir::TypeAttr::get($0)";
+}
 
 /// Every op of the dialect. `kerasName` is the function of the backend API that
 /// keratin-opgen declares for it; empty for ops that the API does not show.

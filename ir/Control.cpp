@@ -1,5 +1,6 @@
 #include "ir/Inference.h"
 #include "ir/Ktn.h"
+#include "ir/Vjp.h"
 
 using namespace mlir;
 using namespace keratin::ktn;
@@ -28,6 +29,8 @@ LogicalResult StopGradientOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   return success();
 }
 
+Values StopGradientOp::vjp(OpBuilder &, ValueRange) { return {Value()}; }
+
 LogicalResult TrainingPhaseOp::inferReturnTypes(MLIRContext *context, MaybeLoc,
                                                 Adaptor, InferredTypes &types) {
   types.push_back(RankedTensorType::get({}, IntegerType::get(context, 1)));
@@ -50,14 +53,14 @@ LogicalResult GradientsOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
 LogicalResult VariableOp::verify() {
   if (getInitialValue().getType() == getType())
     return success();
-  return emitOpError("has type ")
-         << getType() << " but its initial value has "
-         << getInitialValue().getType();
+  return emitOpError("has type ") << getType() << " but its initial value has "
+                                  << getInitialValue().getType();
 }
 
 /// `op` names a variable of type `type`.
 static LogicalResult verifyVariableUse(Operation *op, FlatSymbolRefAttr symbol,
-                                       Type type, SymbolTableCollection &table) {
+                                       Type type,
+                                       SymbolTableCollection &table) {
   auto variable = table.lookupNearestSymbolFrom<VariableOp>(op, symbol);
   if (!variable)
     return op->emitOpError("there is no variable ") << symbol;
@@ -103,8 +106,7 @@ FailureOr<SmallVector<Type>> ScanOp::inferBodyArgumentTypes(MaybeLoc location,
 static FailureOr<int64_t> inferStepCount(MaybeLoc location, ValueRange xs,
                                          std::optional<int64_t> length) {
   if (xs.empty() && !length)
-    return emitOptionalError(location,
-                             "a scan without xs must have a length");
+    return emitOptionalError(location, "a scan without xs must have a length");
   if (length && *length < 0)
     return emitOptionalError(location, "length is ", *length,
                              " but must not be negative");
@@ -151,8 +153,8 @@ static LogicalResult checkScanBody(MaybeLoc location, Region &body,
 LogicalResult ScanOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                                        Adaptor adaptor, InferredTypes &types) {
   TypeRange states = adaptor.getInit().getTypes();
-  FailureOr<SmallVector<Type>> arguments = inferBodyArgumentTypes(
-      location, adaptor.getXs(), adaptor.getInit());
+  FailureOr<SmallVector<Type>> arguments =
+      inferBodyArgumentTypes(location, adaptor.getXs(), adaptor.getInit());
   if (failed(arguments))
     return failure();
   FailureOr<int64_t> steps =
@@ -162,8 +164,7 @@ LogicalResult ScanOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
       failed(checkScanBody(location, body, *arguments, states)))
     return failure();
   llvm::append_range(types, states);
-  for (Value output :
-       findYield(body).getValues().drop_front(states.size())) {
+  for (Value output : findYield(body).getValues().drop_front(states.size())) {
     FailureOr<RankedTensorType> type = inferRanked(location, output);
     if (failed(type))
       return failure();
@@ -275,10 +276,9 @@ ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &result) {
     arguments.push_back(binding.argument);
     arguments.back().type = (*types)[arguments.size() - 1];
   }
-  return failure(
-      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
-      parser.parseRegion(*result.addRegion(), arguments) ||
-      parser.parseOptionalArrowTypeList(result.types));
+  return failure(parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+                 parser.parseRegion(*result.addRegion(), arguments) ||
+                 parser.parseOptionalArrowTypeList(result.types));
 }
 
 static void printBindings(OpAsmPrinter &p, ArrayRef<BlockArgument> arguments,

@@ -1,5 +1,8 @@
 #include "ir/Inference.h"
 #include "ir/Ktn.h"
+#include "ir/Vjp.h"
+
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace keratin::ktn;
@@ -92,4 +95,58 @@ LogicalResult IotaOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   if (failed(checkAxis(location, "axis", adaptor.getAxis(), target.size())))
     return failure();
   return inferTensor(location, target, adaptor.getDtype(), types);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+/// Axes first .. first + count of `rank` axes, then the others in order.
+static SmallVector<int64_t> axesToFront(int64_t rank, int64_t first,
+                                        int64_t count) {
+  auto permutation = llvm::to_vector(llvm::seq(first, first + count));
+  for (int64_t axis : llvm::seq(rank))
+    if (axis < first || axis >= first + count)
+      permutation.push_back(axis);
+  return permutation;
+}
+
+static SmallVector<int64_t> invert(ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> inverse(permutation.size());
+  for (auto [i, axis] : llvm::enumerate(permutation))
+    inverse[axis] = i;
+  return inverse;
+}
+
+static Value transpose(OpBuilder &b, Location loc, Value x,
+                       ArrayRef<int64_t> permutation) {
+  if (llvm::is_sorted(permutation))
+    return x;
+  return TransposeOp::create(b, loc, x, permutation);
+}
+
+Values GatherOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // y takes slices of x, so dx adds the slices of dy up where they came from.
+  // scatter_add works along axis 0: the gathered axis moves there and back.
+  if (getBatchDims() != 0) {
+    emitOpError("has no gradient: batch_dims is ") << getBatchDims();
+    return {Value(), Value()};
+  }
+  SmallVector<int64_t> inX =
+      axesToFront(getX().getType().getRank(), getAxis(), 1);
+  SmallVector<int64_t> inResult = axesToFront(getType().getRank(), getAxis(),
+                                              getIndices().getType().getRank());
+  Value x = transpose(b, getLoc(), getX(), inX);
+  Value zeros = createZerosLike(b, getLoc(), x);
+  Value updates = transpose(b, getLoc(), cotangents[0], inResult);
+  Value sums = ScatterAddOp::create(b, getLoc(), zeros, getIndices(), updates);
+  return {transpose(b, getLoc(), sums, invert(inX)), Value()};
+}
+
+Values ScatterAddOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // y = x + scattered updates: dx = dy, and each update has the slice of dy
+  // where it was added.
+  Value dupdates = GatherOp::create(b, getLoc(), cotangents[0], getIndices(),
+                                    /*axis=*/0, /*batch_dims=*/0);
+  return {cotangents[0], Value(), dupdates};
 }

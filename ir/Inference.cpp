@@ -2,6 +2,7 @@
 
 #include "ir/Ktn.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -36,10 +37,9 @@ LogicalResult keratin::ktn::inferTensor(MaybeLoc location,
                                         InferredTypes &types) {
   if (!RankedTensorType::isValidElementType(element))
     return emitOptionalError(location, element, " is no element type");
-  int64_t bytes =
-      element.isIntOrFloat()
-          ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)
-          : 1;
+  int64_t bytes = element.isIntOrFloat()
+                      ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)
+                      : 1;
   for (int64_t extent : shape) {
     if (ShapedType::isDynamic(extent))
       continue;
@@ -161,8 +161,7 @@ static LogicalResult checkSameElementType(MaybeLoc location,
 LogicalResult keratin::ktn::inferBroadcast(MaybeLoc location,
                                            ValueRange operands,
                                            InferredTypes &types) {
-  FailureOr<SmallVector<int64_t>> shape =
-      broadcastOperands(location, operands);
+  FailureOr<SmallVector<int64_t>> shape = broadcastOperands(location, operands);
   if (failed(shape) || failed(checkSameElementType(location, operands)))
     return failure();
   return inferTensor(location, *shape,
@@ -172,8 +171,7 @@ LogicalResult keratin::ktn::inferBroadcast(MaybeLoc location,
 LogicalResult keratin::ktn::inferComparison(MaybeLoc location,
                                             ValueRange operands,
                                             InferredTypes &types) {
-  FailureOr<SmallVector<int64_t>> shape =
-      broadcastOperands(location, operands);
+  FailureOr<SmallVector<int64_t>> shape = broadcastOperands(location, operands);
   if (failed(shape) || failed(checkSameElementType(location, operands)))
     return failure();
   return inferTensor(
@@ -186,8 +184,7 @@ LogicalResult SelectOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                                          Adaptor adaptor,
                                          InferredTypes &types) {
   ValueRange operands = adaptor.getOperands();
-  FailureOr<SmallVector<int64_t>> shape =
-      broadcastOperands(location, operands);
+  FailureOr<SmallVector<int64_t>> shape = broadcastOperands(location, operands);
   if (failed(shape) ||
       failed(checkSameElementType(location, operands.drop_front())))
     return failure();
@@ -199,9 +196,8 @@ LogicalResult SelectOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
 // Reductions
 //===----------------------------------------------------------------------===//
 
-static SmallVector<int64_t> reducedShape(ArrayRef<int64_t> shape,
-                                         ArrayRef<int64_t> axes,
-                                         bool keepdims) {
+static SmallVector<int64_t>
+reducedShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> axes, bool keepdims) {
   SmallVector<int64_t> reduced;
   for (auto [axis, extent] : llvm::enumerate(shape)) {
     bool isReduced = llvm::is_contained(axes, static_cast<int64_t>(axis));

@@ -1,4 +1,5 @@
-//===- Inference.h - what the ops' type inference shares ---------*- C++ -*-===//
+//===- Inference.h - what the ops' type inference shares ---------*- C++
+//-*-===//
 //
 // inferReturnTypes runs on user input before any verifier, so everything here
 // refuses bad ranks, axes and extents with a diagnostic.
@@ -9,7 +10,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Value.h"
+#include "mlir/IR/ValueRange.h"
 
 #include <optional>
 #include <string>

@@ -40,8 +40,7 @@ Value keratin::ktn::createConstant(OpBuilder &b, Location loc,
   Type element = type.getElementType();
   if (auto floatType = dyn_cast<FloatType>(element))
     return ConstantOp::create(
-        b, loc,
-        DenseElementsAttr::get(type, FloatAttr::get(floatType, value)));
+        b, loc, DenseElementsAttr::get(type, FloatAttr::get(floatType, value)));
   APInt bits(element.getIntOrFloatBitWidth(), static_cast<int64_t>(value),
              /*isSigned=*/true, /*implicitTrunc=*/true);
   return ConstantOp::create(b, loc, DenseElementsAttr::get(type, bits));
@@ -80,9 +79,9 @@ static void printExtent(OpAsmPrinter &p, int64_t extent) {
 static ParseResult parseExtents(OpAsmParser &parser,
                                 DenseI64ArrayAttr &extents) {
   SmallVector<int64_t> values;
-  if (parser.parseCommaSeparatedList(
-          OpAsmParser::Delimiter::Square,
-          [&] { return parseExtent(parser, values.emplace_back()); }))
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, [&] {
+        return parseExtent(parser, values.emplace_back());
+      }))
     return failure();
   extents = parser.getBuilder().getDenseI64ArrayAttr(values);
   return success();
@@ -102,11 +101,10 @@ static ParseResult parseRanges(OpAsmParser &parser, DenseI64ArrayAttr &starts,
                                DenseI64ArrayAttr &strides) {
   SmallVector<int64_t> first, last, step;
   if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, [&] {
-        return failure(parser.parseInteger(first.emplace_back()) ||
-                       parser.parseColon() ||
-                       parseExtent(parser, last.emplace_back()) ||
-                       parser.parseColon() ||
-                       parser.parseInteger(step.emplace_back()));
+        return failure(
+            parser.parseInteger(first.emplace_back()) || parser.parseColon() ||
+            parseExtent(parser, last.emplace_back()) || parser.parseColon() ||
+            parser.parseInteger(step.emplace_back()));
       }))
     return failure();
   Builder &b = parser.getBuilder();
@@ -119,15 +117,14 @@ static ParseResult parseRanges(OpAsmParser &parser, DenseI64ArrayAttr &starts,
 static void printRanges(OpAsmPrinter &p, Operation *, DenseI64ArrayAttr starts,
                         DenseI64ArrayAttr ends, DenseI64ArrayAttr strides) {
   p << '[';
-  llvm::interleaveComma(
-      llvm::zip_equal(starts.asArrayRef(), ends.asArrayRef(),
-                      strides.asArrayRef()),
-      p, [&](auto range) {
-        auto [start, end, stride] = range;
-        p << start << ':';
-        printExtent(p, end);
-        p << ':' << stride;
-      });
+  llvm::interleaveComma(llvm::zip_equal(starts.asArrayRef(), ends.asArrayRef(),
+                                        strides.asArrayRef()),
+                        p, [&](auto range) {
+                          auto [start, end, stride] = range;
+                          p << start << ':';
+                          printExtent(p, end);
+                          p << ':' << stride;
+                        });
   p << ']';
 }
 

@@ -1,5 +1,8 @@
 #include "ir/Inference.h"
 #include "ir/Ktn.h"
+#include "ir/Vjp.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace keratin::ktn;
@@ -48,11 +51,11 @@ static LogicalResult pairAxes(MaybeLoc location, StringRef kind,
     FailureOr<int64_t> extent =
         mergeExtents(lhs.getDimSize(left), rhs.getDimSize(right));
     if (failed(extent))
-      return emitOptionalError(
-          location, kind, " axis ", left, " of lhs ",
-          formatShape(lhs.getShape()), " has ", lhs.getDimSize(left),
-          " elements but axis ", right, " of rhs ",
-          formatShape(rhs.getShape()), " has ", rhs.getDimSize(right));
+      return emitOptionalError(location, kind, " axis ", left, " of lhs ",
+                               formatShape(lhs.getShape()), " has ",
+                               lhs.getDimSize(left), " elements but axis ",
+                               right, " of rhs ", formatShape(rhs.getShape()),
+                               " has ", rhs.getDimSize(right));
     shape.push_back(*extent);
   }
   return success();
@@ -78,8 +81,8 @@ LogicalResult DotGeneralOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                           lhsContract)) ||
       failed(checkDotAxes(location, "rhs", rhs->getRank(), rhsBatch,
                           rhsContract)) ||
-      failed(pairAxes(location, "batch", *lhs, *rhs, lhsBatch, rhsBatch,
-                      shape)) ||
+      failed(
+          pairAxes(location, "batch", *lhs, *rhs, lhsBatch, rhsBatch, shape)) ||
       failed(pairAxes(location, "contracted", *lhs, *rhs, lhsContract,
                       rhsContract, contracted)))
     return failure();
@@ -88,4 +91,67 @@ LogicalResult DotGeneralOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   for (int64_t axis : freeAxes(rhs->getRank(), rhsBatch, rhsContract))
     shape.push_back(rhs->getDimSize(axis));
   return inferTensor(location, shape, lhs->getElementType(), types);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The roles of the axes of one operand.
+struct DotAxes {
+  SmallVector<int64_t> batch, contract, free;
+};
+} // namespace
+
+/// The cotangent of the operand with the axes `own`, given the cotangent `dy`
+/// of the product with the `other` operand: dy contracted with it over the
+/// other's free axes, which are at `otherInResult` in dy.
+static Value dotVjp(OpBuilder &b, Location loc, Value dy, Value other,
+                    const DotAxes &own, const DotAxes &others,
+                    ArrayRef<int64_t> otherInResult) {
+  auto batch = llvm::to_vector(llvm::seq<int64_t>(own.batch.size()));
+  Value product = DotGeneralOp::create(b, loc, dy, other, /*lhs_batch=*/batch,
+                                       /*rhs_batch=*/others.batch,
+                                       /*lhs_contract=*/otherInResult,
+                                       /*rhs_contract=*/others.free);
+
+  // The product has the axes batch, own free, and the contracted ones in the
+  // order in which they stand in `other`. Say where each axis comes from.
+  size_t rank = own.batch.size() + own.free.size() + own.contract.size();
+  SmallVector<int64_t> permutation(rank);
+  int64_t position = 0;
+  for (int64_t axis : llvm::concat<const int64_t>(own.batch, own.free))
+    permutation[axis] = position++;
+  SmallVector<size_t> pairs(own.contract.size());
+  std::iota(pairs.begin(), pairs.end(), 0);
+  llvm::sort(pairs, [&](size_t left, size_t right) {
+    return others.contract[left] < others.contract[right];
+  });
+  for (size_t pair : pairs)
+    permutation[own.contract[pair]] = position++;
+  return TransposeOp::create(b, loc, product, permutation);
+}
+
+Values DotGeneralOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // y[b, i, j] = sum_k lhs[b, i, k] rhs[b, j, k], so
+  // dlhs[b, i, k] = sum_j dy[b, i, j] rhs[b, j, k] and
+  // drhs[b, j, k] = sum_i dy[b, i, j] lhs[b, i, k].
+  DotAxes lhs{
+      llvm::to_vector(getLhsBatch()), llvm::to_vector(getLhsContract()),
+      freeAxes(getLhs().getType().getRank(), getLhsBatch(), getLhsContract())};
+  DotAxes rhs{
+      llvm::to_vector(getRhsBatch()), llvm::to_vector(getRhsContract()),
+      freeAxes(getRhs().getType().getRank(), getRhsBatch(), getRhsContract())};
+  int64_t firstLeft = lhs.batch.size();
+  int64_t firstRight = firstLeft + lhs.free.size();
+  int64_t end = firstRight + rhs.free.size();
+  auto leftInResult = llvm::to_vector(llvm::seq(firstLeft, firstRight));
+  auto rightInResult = llvm::to_vector(llvm::seq(firstRight, end));
+  Value dlhs =
+      dotVjp(b, getLoc(), cotangents[0], getRhs(), lhs, rhs, rightInResult);
+  Value drhs =
+      dotVjp(b, getLoc(), cotangents[0], getLhs(), rhs, lhs, leftInResult);
+  return {sumLike(b, getLoc(), dlhs, getLhs()),
+          sumLike(b, getLoc(), drhs, getRhs())};
 }

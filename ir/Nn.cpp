@@ -1,5 +1,6 @@
 #include "ir/Inference.h"
 #include "ir/Ktn.h"
+#include "ir/Vjp.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
 
@@ -43,14 +44,13 @@ static LogicalResult checkImageRank(MaybeLoc location, int64_t rank) {
 
 static LogicalResult checkWindow(MaybeLoc location, const Window &window,
                                  int64_t spatial) {
-  return failure(
-      failed(checkCount(location, "strides", window.strides, spatial,
-                        "spatial axes")) ||
-      failed(checkCount(location, "padding", window.padding, 2 * spatial,
-                        "sides of spatial axes")) ||
-      failed(checkRange(location, "stride", window.strides, 1)) ||
-      failed(checkRange(location, "padding", window.padding, 0)) ||
-      failed(checkRange(location, "dilation", window.dilation, 1)));
+  return failure(failed(checkCount(location, "strides", window.strides, spatial,
+                                   "spatial axes")) ||
+                 failed(checkCount(location, "padding", window.padding,
+                                   2 * spatial, "sides of spatial axes")) ||
+                 failed(checkRange(location, "stride", window.strides, 1)) ||
+                 failed(checkRange(location, "padding", window.padding, 0)) ||
+                 failed(checkRange(location, "dilation", window.dilation, 1)));
 }
 
 /// The extent of a window of `size` elements whose first and last are
@@ -66,8 +66,7 @@ static FailureOr<int64_t> windowCount(MaybeLoc location, const Window &window,
     return ShapedType::kDynamic;
   if (size < 1)
     return emitOptionalError(location, "the window has extent ", size,
-                             " on spatial axis ", i,
-                             " but needs an element");
+                             " on spatial axis ", i, " but needs an element");
   std::optional<int64_t> reach = dilatedExtent(size, window.dilationOf(i));
   std::optional<int64_t> padded = llvm::checkedAdd(
       extent, window.padding[2 * i] + window.padding[2 * i + 1]);
@@ -139,10 +138,10 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   bool isKnown =
       ShapedType::isStatic(channels) && ShapedType::isStatic(perGroup);
   if (isKnown && llvm::checkedMul(perGroup, groups) != channels)
-    return emitOptionalError(location, "x has ", channels, " channels (",
-                             stringifyDataFormat(format),
-                             ") but the kernel takes ", perGroup, " in each of ",
-                             groups, groups == 1 ? " group" : " groups");
+    return emitOptionalError(
+        location, "x has ", channels, " channels (",
+        stringifyDataFormat(format), ") but the kernel takes ", perGroup,
+        " in each of ", groups, groups == 1 ? " group" : " groups");
   if (ShapedType::isStatic(filters) && filters % groups != 0)
     return emitOptionalError(location, "the kernel has ", filters,
                              " filters, which ", groups,
@@ -175,9 +174,9 @@ static FailureOr<int64_t> transposedExtent(MaybeLoc location,
     if (failed(count))
       return failure();
     if (failed(mergeExtents(*count, extent)))
-      return emitOptionalError(location, "spatial axis ", i, " of x has extent ",
-                               extent, " but a convolution of extent ", target,
-                               " gives ", *count);
+      return emitOptionalError(
+          location, "spatial axis ", i, " of x has extent ", extent,
+          " but a convolution of extent ", target, " gives ", *count);
     return target;
   }
   if (ShapedType::isDynamic(extent) || ShapedType::isDynamic(size))
@@ -189,8 +188,7 @@ static FailureOr<int64_t> transposedExtent(MaybeLoc location,
   if (!padded)
     return emitOptionalError(location, "the extent ", extent,
                              " of spatial axis ", i, " overflows");
-  int64_t least =
-      *padded - window.padding[2 * i] - window.padding[2 * i + 1];
+  int64_t least = *padded - window.padding[2 * i] - window.padding[2 * i + 1];
   if (least < 1)
     return emitOptionalError(location, "spatial axis ", i,
                              " of the result has extent ", least, ": x has ",
@@ -344,7 +342,8 @@ LogicalResult BiasAddOp::verify() {
     return emitOpError("x has rank ")
            << x.getRank() << " but must have a batch and a channel axis";
   if (bias.getRank() != 1)
-    return emitOpError("bias has rank ") << bias.getRank() << " but must have 1";
+    return emitOpError("bias has rank ")
+           << bias.getRank() << " but must have 1";
   if (bias.getElementType() != x.getElementType())
     return emitOpError("bias has element type ")
            << bias.getElementType() << " but x has " << x.getElementType();
@@ -382,8 +381,8 @@ LogicalResult BatchNormOp::verify() {
                 succeeded(mergeExtents(type.getDimSize(0), channels));
     if (!fits)
       return emitOpError("a parameter has type ")
-             << type << " but x has the type " << x << " and its channels on axis "
-             << getAxis();
+             << type << " but x has the type " << x
+             << " and its channels on axis " << getAxis();
   }
   return success();
 }
@@ -400,4 +399,62 @@ LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
 
 LogicalResult SoftmaxOp::verify() {
   return checkAxis(getLoc(), "axis", getAxis(), getX().getType().getRank());
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients and formulas
+//===----------------------------------------------------------------------===//
+
+Values BiasAddOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // y[i] = x[i] + bias[c(i)], so dx = dy and dbias sums dy over all axes but c.
+  Value dy = cotangents[0];
+  SmallVector<int64_t> axes;
+  for (int64_t axis : llvm::seq(getX().getType().getRank()))
+    if (axis != getChannelAxis())
+      axes.push_back(axis);
+  Value dbias = SumOp::create(b, getLoc(), dy, axes);
+  return {dy, sumLike(b, getLoc(), dbias, getBias())};
+}
+
+FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &b) {
+  // y = (x - mean) * scale + beta, scale = gamma / sqrt(variance + epsilon)
+  Location loc = getLoc();
+  SmallVector<int64_t> others;
+  for (int64_t axis : llvm::seq(getX().getType().getRank()))
+    if (axis != getAxis())
+      others.push_back(axis);
+  auto alongAxis = [&](Value parameter) -> Value {
+    return ExpandDimsOp::create(b, loc, parameter, others);
+  };
+  Value epsilon =
+      createScalarLike(b, loc, getX(), getEpsilon().convertToDouble());
+  Value scale =
+      RsqrtOp::create(b, loc, AddOp::create(b, loc, getVariance(), epsilon));
+  if (getGamma())
+    scale = MulOp::create(b, loc, scale, getGamma());
+  Value centred = SubOp::create(b, loc, getX(), alongAxis(getMean()));
+  Value y = MulOp::create(b, loc, centred, alongAxis(scale));
+  if (getBeta())
+    y = AddOp::create(b, loc, y, alongAxis(getBeta()));
+  return SmallVector<Value>{y};
+}
+
+FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &b) {
+  // y = e^(x - max x) / sum e^(x - max x)
+  Location loc = getLoc();
+  int64_t axis = getAxis();
+  Value largest = MaxOp::create(b, loc, getX(), axis, /*keepdims=*/true);
+  Value powers = ExpOp::create(b, loc, SubOp::create(b, loc, getX(), largest));
+  Value total = SumOp::create(b, loc, powers, axis, /*keepdims=*/true);
+  return SmallVector<Value>{DivOp::create(b, loc, powers, total)};
+}
+
+Values SoftmaxOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // dx = y (dy - sum(dy y))
+  Location loc = getLoc();
+  int64_t axis = getAxis();
+  Value product = MulOp::create(b, loc, cotangents[0], getY());
+  Value total = SumOp::create(b, loc, product, axis, /*keepdims=*/true);
+  Value rest = SubOp::create(b, loc, cotangents[0], total);
+  return {MulOp::create(b, loc, rest, getY())};
 }

@@ -1,5 +1,6 @@
 #include "ir/Inference.h"
 #include "ir/Ktn.h"
+#include "ir/Vjp.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
 
@@ -54,7 +55,8 @@ static LogicalResult checkShapeOperand(MaybeLoc location, Value shape,
 
 /// The one `?` of `target` from the element count of `x`, 0 when the count is
 /// not divisible.
-static LogicalResult resolveUnknownExtent(MaybeLoc location, ArrayRef<int64_t> x,
+static LogicalResult resolveUnknownExtent(MaybeLoc location,
+                                          ArrayRef<int64_t> x,
                                           SmallVectorImpl<int64_t> &target) {
   FailureOr<int64_t> count = countStatic(location, x);
   FailureOr<int64_t> known = countStatic(location, target);
@@ -156,10 +158,9 @@ LogicalResult BroadcastToOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   for (auto [i, extent] : llvm::enumerate(target)) {
     int64_t axis = static_cast<int64_t>(i) - leading;
     if (axis < 0 && ShapedType::isDynamic(extent) && !hasShape)
-      return emitOptionalError(location, "extent ", i, " of target ",
-                               formatShape(target), " is unknown but ",
-                               formatShape(x->getShape()),
-                               " has no axis there");
+      return emitOptionalError(
+          location, "extent ", i, " of target ", formatShape(target),
+          " is unknown but ", formatShape(x->getShape()), " has no axis there");
     if (axis < 0)
       continue;
     FailureOr<int64_t> merged =
@@ -291,8 +292,8 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   if (failed(x))
     return failure();
   int64_t rank = x->getRank();
-  if (failed(checkCount(location, "starts", adaptor.getStarts(), rank,
-                        "axes")) ||
+  if (failed(
+          checkCount(location, "starts", adaptor.getStarts(), rank, "axes")) ||
       failed(checkCount(location, "ends", adaptor.getEnds(), rank, "axes")) ||
       failed(
           checkCount(location, "strides", adaptor.getStrides(), rank, "axes")))
@@ -320,8 +321,8 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                         "axes")))
     return failure();
   SmallVector<int64_t> shape;
-  for (auto [extent, low, high] : llvm::zip_equal(
-           x->getShape(), adaptor.getLow(), adaptor.getHigh())) {
+  for (auto [extent, low, high] :
+       llvm::zip_equal(x->getShape(), adaptor.getLow(), adaptor.getHigh())) {
     if (low < 0 || high < 0)
       return emitOptionalError(location, "padding is ", low, " and ", high,
                                " but must not be negative");
@@ -354,4 +355,313 @@ LogicalResult ReverseOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
     return failure();
   types.push_back(*x);
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Folding
+//===----------------------------------------------------------------------===//
+
+OpFoldResult ShapeOp::fold(FoldAdaptor) {
+  RankedTensorType x = getX().getType();
+  if (!x.hasStaticShape())
+    return {};
+  return DenseIntElementsAttr::get(getType(), x.getShape());
+}
+
+/// Whether a value of the type of `x` and of `y` has one shape only: at most
+/// one
+/// `?`, which follows from the rest.
+static bool hasOneShape(ArrayRef<int64_t> shape) {
+  return llvm::count(shape, ShapedType::kDynamic) <= 1 &&
+         !llvm::is_contained(shape, 0);
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  if (getX().getType() == getType() && hasOneShape(getType().getShape()))
+    return getX();
+  return {};
+}
+
+/// reshape(reshape(x)) = reshape(x)
+LogicalResult ReshapeOp::canonicalize(ReshapeOp op, PatternRewriter &rewriter) {
+  auto inner = op.getX().getDefiningOp<ReshapeOp>();
+  if (!inner)
+    return rewriter.notifyMatchFailure(op, "x is no reshape");
+  SmallVector<Value> operands{inner.getX()};
+  if (op.getShape())
+    operands.push_back(op.getShape());
+  SmallVector<Type> types;
+  if (failed(ReshapeOp::inferReturnTypes(
+          op.getContext(), /*location=*/std::nullopt, operands,
+          op->getDiscardableAttrDictionary(), op->getPropertiesStorage(),
+          op->getRegions(), types)) ||
+      types.front() != op.getType())
+    return rewriter.notifyMatchFailure(op, "the type would change");
+  rewriter.modifyOpInPlace(op, [&] { op.getXMutable().assign(inner.getX()); });
+  return success();
+}
+
+OpFoldResult TransposeOp::fold(FoldAdaptor) {
+  for (auto [i, axis] : llvm::enumerate(getPermutation()))
+    if (static_cast<int64_t>(i) != axis)
+      return {};
+  return getX();
+}
+
+/// transpose(transpose(x, p), q) = transpose(x, p after q)
+LogicalResult TransposeOp::canonicalize(TransposeOp op,
+                                        PatternRewriter &rewriter) {
+  auto inner = op.getX().getDefiningOp<TransposeOp>();
+  if (!inner)
+    return rewriter.notifyMatchFailure(op, "x is no transpose");
+  SmallVector<int64_t> permutation;
+  for (int64_t axis : op.getPermutation())
+    permutation.push_back(inner.getPermutation()[axis]);
+  rewriter.replaceOpWithNewOp<TransposeOp>(op, inner.getX(), permutation);
+  return success();
+}
+
+OpFoldResult BroadcastToOp::fold(FoldAdaptor) {
+  return getX().getType() == getType() ? getX() : OpFoldResult();
+}
+
+OpFoldResult ExpandDimsOp::fold(FoldAdaptor) {
+  if (getAxes().empty())
+    return getX();
+  // What was squeezed comes back: those extents were 1.
+  auto inner = getX().getDefiningOp<SqueezeOp>();
+  if (inner && inner.getAxes() == getAxes() &&
+      inner.getX().getType() == getType())
+    return inner.getX();
+  return {};
+}
+
+OpFoldResult SqueezeOp::fold(FoldAdaptor) {
+  if (getAxes().empty())
+    return getX();
+  auto inner = getX().getDefiningOp<ExpandDimsOp>();
+  if (inner && inner.getAxes() == getAxes())
+    return inner.getX();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+/// `dy`, whose elements are those of x, in the shape of x.
+static Value reshapeLike(OpBuilder &b, Location loc, Value dy, Value x) {
+  if (dy.getType() == x.getType())
+    return dy;
+  auto type = cast<RankedTensorType>(x.getType());
+  Value shape;
+  if (!hasOneShape(type.getShape()))
+    shape = ShapeOp::create(b, loc, x);
+  return ReshapeOp::create(b, loc, dy, shape, type.getShape());
+}
+
+Values ReshapeOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // The same elements in the other shape.
+  Values grads{reshapeLike(b, getLoc(), cotangents[0], getX())};
+  if (getShape())
+    grads.push_back(Value());
+  return grads;
+}
+
+Values ExpandDimsOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  return {SqueezeOp::create(b, getLoc(), cotangents[0], getAxes())};
+}
+
+Values SqueezeOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  return {reshapeLike(b, getLoc(), cotangents[0], getX())};
+}
+
+Values TransposeOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // Axis i of y is axis p[i] of x, so axis p[i] of dx is axis i of dy.
+  SmallVector<int64_t> inverse(getPermutation().size());
+  for (auto [i, axis] : llvm::enumerate(getPermutation()))
+    inverse[axis] = i;
+  return {TransposeOp::create(b, getLoc(), cotangents[0], inverse)};
+}
+
+Values BroadcastToOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // dx sums dy over the copies; a `?` of x is not repeated.
+  Values grads{sumLike(b, getLoc(), cotangents[0], getX())};
+  if (getShape())
+    grads.push_back(Value());
+  return grads;
+}
+
+Values ReverseOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  return {ReverseOp::create(b, getLoc(), cotangents[0], getAxes())};
+}
+
+/// `start:end` of one axis, all of the others.
+static Value sliceAxis(OpBuilder &b, Location loc, Value x, int64_t axis,
+                       int64_t start, int64_t end) {
+  int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
+  SmallVector<int64_t> starts(rank, 0), strides(rank, 1);
+  SmallVector<int64_t> ends(rank, ShapedType::kDynamic);
+  starts[axis] = start;
+  ends[axis] = end;
+  return SliceOp::create(b, loc, x, starts, ends, strides);
+}
+
+/// All of one axis but the last `count` elements, of unknown extent.
+static Value dropBack(OpBuilder &b, Location loc, Value x, int64_t axis,
+                      int64_t count) {
+  if (count == 0)
+    return x;
+  Value reversed = ReverseOp::create(b, loc, x, axis);
+  Value kept = sliceAxis(b, loc, reversed, axis, count, ShapedType::kDynamic);
+  return ReverseOp::create(b, loc, kept, axis);
+}
+
+/// Zeros around `x` along one axis.
+static Value padAxis(OpBuilder &b, Location loc, Value x, int64_t axis,
+                     int64_t low, int64_t high) {
+  if (low == 0 && high == 0)
+    return x;
+  auto type = cast<RankedTensorType>(x.getType());
+  SmallVector<int64_t> lows(type.getRank(), 0), highs(type.getRank(), 0);
+  lows[axis] = low;
+  highs[axis] = high;
+  auto zero = cast<TypedAttr>(b.getZeroAttr(type.getElementType()));
+  return PadOp::create(b, loc, x, lows, highs, zero);
+}
+
+/// The extent of `x` along one axis.
+static int64_t extentOf(Value x, int64_t axis) {
+  return cast<RankedTensorType>(x.getType()).getDimSize(axis);
+}
+
+Values PadOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // x is the middle of y, so dx is the middle of dy.
+  Value dx = cotangents[0];
+  for (auto [axis, low, high] : llvm::enumerate(getLow(), getHigh())) {
+    dx = dropBack(b, getLoc(), dx, axis, high);
+    if (low != 0)
+      dx = sliceAxis(b, getLoc(), dx, axis, low, ShapedType::kDynamic);
+  }
+  return {dx};
+}
+
+/// The sum of the extents of `xs` along one axis, `?` when one is.
+static int64_t totalExtent(ValueRange xs, int64_t axis) {
+  int64_t total = 0;
+  for (Value x : xs) {
+    if (ShapedType::isDynamic(extentOf(x, axis)))
+      return ShapedType::kDynamic;
+    total += extentOf(x, axis);
+  }
+  return total;
+}
+
+/// The part of `whole` with `before` elements before it along one axis and
+/// `after` elements after it, null when it takes more than one unknown extent
+/// to find it.
+static Value findPart(OpBuilder &b, Location loc, Value whole, int64_t axis,
+                      int64_t before, int64_t extent, int64_t after) {
+  bool isStatic = ShapedType::isStatic(extent);
+  if (ShapedType::isStatic(before) && isStatic)
+    return sliceAxis(b, loc, whole, axis, before, before + extent);
+  if (ShapedType::isDynamic(after))
+    return nullptr;
+  whole = dropBack(b, loc, whole, axis, after);
+  if (ShapedType::isStatic(before))
+    return sliceAxis(b, loc, whole, axis, before, ShapedType::kDynamic);
+  if (!isStatic)
+    return nullptr;
+  Value reversed = ReverseOp::create(b, loc, whole, axis);
+  Value part = sliceAxis(b, loc, reversed, axis, 0, extent);
+  return ReverseOp::create(b, loc, part, axis);
+}
+
+Values ConcatOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // Each operand takes its part of dy.
+  int64_t axis = getAxis();
+  Values grads;
+  for (auto [i, x] : llvm::enumerate(getXs())) {
+    int64_t before = totalExtent(getXs().take_front(i), axis);
+    int64_t after = totalExtent(getXs().drop_front(i + 1), axis);
+    grads.push_back(findPart(b, getLoc(), cotangents[0], axis, before,
+                             extentOf(x, axis), after));
+    if (!grads.back())
+      emitOpError("has no gradient: more than one operand has an unknown "
+                  "extent on axis ")
+          << axis;
+  }
+  return grads;
+}
+
+/// `x` with `stride - 1` zeros after each element of one axis.
+static Value spreadAxis(OpBuilder &b, Location loc, Value x, int64_t axis,
+                        int64_t stride) {
+  if (stride == 1)
+    return x;
+  auto type = cast<RankedTensorType>(x.getType());
+  SmallVector<int64_t> target(type.getShape());
+  if (ShapedType::isStatic(target[axis]))
+    target[axis] *= stride;
+  SmallVector<int64_t> factors(type.getRank(), 1);
+  factors[axis] = stride;
+  auto extents = RankedTensorType::get(type.getRank(), b.getI64Type());
+  Value shape = MulOp::create(
+      b, loc, ShapeOp::create(b, loc, x),
+      ConstantOp::create(b, loc, DenseIntElementsAttr::get(extents, factors)));
+  Value columns = ExpandDimsOp::create(b, loc, x, axis + 1);
+  Value padded = padAxis(b, loc, columns, axis + 1, 0, stride - 1);
+  return ReshapeOp::create(b, loc, padded, shape, target);
+}
+
+/// Zeros for what `slice` leaves out at the end of `axis`, from `covered` on.
+/// The later axes are whole, those before it as the slice has them.
+static Value createZerosAfter(OpBuilder &b, SliceOp slice, int64_t axis,
+                              int64_t covered) {
+  SmallVector<int64_t> starts(slice.getStarts()), ends(slice.getEnds());
+  SmallVector<int64_t> strides(slice.getStrides());
+  for (size_t whole = axis; whole < starts.size(); ++whole) {
+    starts[whole] = 0;
+    ends[whole] = ShapedType::kDynamic;
+    strides[whole] = 1;
+  }
+  starts[axis] = covered;
+  Value rest =
+      SliceOp::create(b, slice.getLoc(), slice.getX(), starts, ends, strides);
+  return createZerosLike(b, slice.getLoc(), rest);
+}
+
+/// Gives `dy` the extent of x along `axis`: zeros where the slice takes
+/// nothing. Null when the zeros at the end cannot be counted.
+static Value unsliceAxis(OpBuilder &b, SliceOp slice, Value dy, int64_t axis) {
+  Location loc = slice.getLoc();
+  int64_t start = slice.getStarts()[axis], end = slice.getEnds()[axis];
+  int64_t stride = slice.getStrides()[axis];
+  int64_t extent = extentOf(slice.getX(), axis);
+  int64_t limit = ShapedType::isDynamic(end) ? extent : end;
+  if (ShapedType::isDynamic(limit))
+    return stride == 1 ? padAxis(b, loc, dy, axis, start, 0) : Value();
+  dy = spreadAxis(b, loc, dy, axis, stride);
+  if (extentOf(dy, axis) > limit - start) // the last element's zeros
+    dy = sliceAxis(b, loc, dy, axis, 0, limit - start);
+  int64_t covered = start + extentOf(dy, axis);
+  if (ShapedType::isStatic(extent))
+    return padAxis(b, loc, dy, axis, start, extent - covered);
+  Value front = padAxis(b, loc, dy, axis, start, 0);
+  Value zeros = createZerosAfter(b, slice, axis, covered);
+  return ConcatOp::create(b, loc, ValueRange{front, zeros}, axis);
+}
+
+Values SliceOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // dx is dy where the slice takes an element, and 0 elsewhere.
+  Value dx = cotangents[0];
+  for (int64_t axis = getStarts().size() - 1; axis >= 0; --axis) {
+    dx = unsliceAxis(b, *this, dx, axis);
+    if (!dx) {
+      emitOpError("has no gradient: axis ")
+          << axis << " has an unknown extent and stride " << getStrides()[axis];
+      return {Value()};
+    }
+  }
+  return {dx};
 }
