@@ -32,12 +32,20 @@ std::optional<Stage> parseStage(llvm::StringRef name) {
 
 /// Formulas instead of names, and every constant expression computed.
 static void addCore(OpPassManager &pm, const PipelineOptions &options) {
+  pm.addNestedPass<func::FuncOp>(createExpandGradients());
+  pm.addNestedPass<func::FuncOp>(createDecompose());
   pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createFoldConstants(options.evaluateConstants));
 }
 
 static void addLayout(OpPassManager &pm, const PipelineOptions &options) {}
 
-static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {}
+static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createLowerToLinalg());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
 
 static void addKernels(OpPassManager &pm, const PipelineOptions &options) {
   FormKernelsOptions kernels;
