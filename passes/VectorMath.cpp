@@ -587,8 +587,8 @@ Value VectorMath::pow(Value x, Value y) {
                   select(whole, asFloat(negated), result));
   Value finiteNegative =
       both(lessThan(x, zero), notEqual(x, constant(-infinity)));
-  Value invalid = select(whole, zero, constant(notANumber));
-  result = select(finiteNegative, add(result, invalid), result);
+  Value wholeOrNan = select(whole, result, constant(notANumber));
+  result = select(finiteNegative, wholeOrNan, result);
   return select(equal(y, zero), one, select(equal(x, one), one, result));
 }
 

@@ -1,5 +1,5 @@
 //===- ElementKernel.cpp - one elementwise operation as machine code ------===//
-#include "ElementKernel.h"
+#include "tests/ulp/ElementKernel.h"
 
 #include "codegen/Compile.h"
 #include "codegen/Object.h"

@@ -1,5 +1,5 @@
 //===- Sweep.cpp - errors of the vector mathematics over all floats -------===//
-#include "Sweep.h"
+#include "tests/ulp/Sweep.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"

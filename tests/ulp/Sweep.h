@@ -2,7 +2,7 @@
 #ifndef KERATIN_TESTS_ULP_SWEEP_H
 #define KERATIN_TESTS_ULP_SWEEP_H
 
-#include "ElementKernel.h"
+#include "tests/ulp/ElementKernel.h"
 
 #include "llvm/ADT/ArrayRef.h"
 

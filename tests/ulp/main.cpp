@@ -1,5 +1,5 @@
 //===- main.cpp - keratin-ulp: every float through every function ---------===//
-#include "Sweep.h"
+#include "tests/ulp/Sweep.h"
 
 #include <cstdio>
 #include <cstdlib>
