@@ -170,7 +170,7 @@ def Ktn_ScanOp : Ktn_Op<"scan", [
     %h, %ys = ktn.scan (%x = %xs : tensor<10x?x8xf32>) init (%s = %s0 : tensor<?x8xf32>) {
       %n = ktn.add %x, %s : tensor<?x8xf32>
       ktn.yield %n, %n : tensor<?x8xf32>, tensor<?x8xf32>
-    } -> tensor<?x8xf32>, tensor<10x?x8xf32>
+    } -> (tensor<?x8xf32>, tensor<10x?x8xf32>)
     ```
   }];
   let arguments = (ins Variadic<Ktn_Tensor>:$xs, Variadic<Ktn_Tensor>:$init,
@@ -221,7 +221,7 @@ def Ktn_YieldOp : Ktn_PureOp<"yield", [
     ```mlir
     %h, %ys = ktn.scan (%x = %xs : tensor<10x8xf32>) init (%s = %s0 : tensor<8xf32>) {
       ktn.yield %x, %s : tensor<8xf32>, tensor<8xf32>
-    } -> tensor<8xf32>, tensor<10x8xf32>
+    } -> (tensor<8xf32>, tensor<10x8xf32>)
     ```
   }];
   let arguments = (ins Variadic<Ktn_Tensor>:$values);
