@@ -105,10 +105,6 @@ private:
   Value *arenaBytes(EntryPoint &entry, Value *batch);
   void callFunction(EntryPoint &entry, Value *weights, Value *arena,
                     Value *batch, ArrayRef<Value *> tensors);
-  void appendBuffer(EntryPoint &entry, SmallVectorImpl<Value *> &arguments,
-                    Value *data, Value *bytes);
-  Value *tensorBytes(EntryPoint &entry, const TensorSignature &tensor,
-                     Value *batch);
   std::vector<TensorSignature> allTensors() const;
 
   Constant *text(StringRef value);
@@ -153,21 +149,6 @@ Value *ArtefactBuilder::arenaBytes(EntryPoint &entry, Value *batch) {
       b.CreateMul(batch, b.getInt64(signature.arenaBytes[1])));
 }
 
-Value *ArtefactBuilder::tensorBytes(EntryPoint &entry,
-                                    const TensorSignature &tensor,
-                                    Value *batch) {
-  Value *bytes = entry.b.getInt64(tensor.unitBytes());
-  return tensor.hasBatch() ? entry.b.CreateMul(bytes, batch) : bytes;
-}
-
-/// A `memref<?xi8>` as MLIR passes it: allocation, start, offset, size, stride.
-void ArtefactBuilder::appendBuffer(EntryPoint &entry,
-                                   SmallVectorImpl<Value *> &arguments,
-                                   Value *data, Value *bytes) {
-  llvm::append_values(arguments, data, data, entry.b.getInt64(0), bytes,
-                      entry.b.getInt64(1));
-}
-
 std::vector<TensorSignature> ArtefactBuilder::allTensors() const {
   std::vector<TensorSignature> tensors = signature.inputs;
   llvm::append_range(tensors, signature.outputs);
@@ -177,13 +158,8 @@ std::vector<TensorSignature> ArtefactBuilder::allTensors() const {
 void ArtefactBuilder::callFunction(EntryPoint &entry, Value *weights,
                                    Value *arena, Value *batch,
                                    ArrayRef<Value *> tensors) {
-  SmallVector<Value *> arguments;
-  appendBuffer(entry, arguments, weights,
-               entry.b.getInt64(signature.weightsBytes));
-  appendBuffer(entry, arguments, arena, arenaBytes(entry, batch));
-  arguments.push_back(batch);
-  for (auto [tensor, data] : zip_equal(allTensors(), tensors))
-    appendBuffer(entry, arguments, data, tensorBytes(entry, tensor, batch));
+  SmallVector<Value *> arguments = {weights, arena, batch};
+  llvm::append_range(arguments, tensors);
   entry.b.CreateCall(compiled, arguments);
 }
 

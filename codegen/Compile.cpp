@@ -106,6 +106,34 @@ private:
 };
 } // namespace
 
+/// CompileOptions::inputShapes, before anything else is done.
+static LogicalResult applyInputShapes(ModuleOp module,
+                                      const CompileOptions &options) {
+  if (options.inputShapes.empty())
+    return success();
+  if (stageOf(module) != Stage::Graph)
+    return module.emitError("is at the stage '")
+           << stageName(stageOf(module))
+           << "', shapes can be set at the stage 'graph' only";
+  func::FuncOp function = findFunction(module);
+  if (!function)
+    return failure();
+  if (options.inputShapes.size() != function.getNumArguments())
+    return function.emitError("has ")
+           << function.getNumArguments() << " inputs, but "
+           << options.inputShapes.size() << " shapes are given";
+  llvm::SmallVector<RankedTensorType> types;
+  for (auto [type, given] :
+       llvm::zip_equal(function.getArgumentTypes(), options.inputShapes)) {
+    llvm::SmallVector<int64_t> shape;
+    for (int64_t extent : given)
+      shape.push_back(extent < 0 ? ShapedType::kDynamic : extent);
+    types.push_back(
+        RankedTensorType::get(shape, cast<ShapedType>(type).getElementType()));
+  }
+  return specializeShapes(function, types);
+}
+
 /// One pass manager a stage, so that each leaves a module that says where it is.
 static LogicalResult runStages(ModuleOp module, Stage to,
                                const PipelineOptions &options,
@@ -131,6 +159,8 @@ static PipelineOptions pipelineOptions(const Target &target, bool optimize,
   result.optimize = optimize;
   result.vectorBits = target.vectorBits;
   result.vectorRegisters = target.vectorRegisters;
+  result.fma = target.fma;
+  result.rounding = target.rounding;
   result.evaluateConstants = std::move(evaluator);
   result.emitKernels = addCpuEmitter;
   return result;
@@ -445,7 +475,8 @@ compileFor(OwningOpRef<ModuleOp> module, const CompileOptions &options,
   }
   auto model = std::make_unique<Compiled>(module->getContext(), options,
                                           std::move(target));
-  if (failed(runStages(*module, Stage::Loops, pipeline, progress)) ||
+  if (failed(applyInputShapes(*module, options)) ||
+      failed(runStages(*module, Stage::Loops, pipeline, progress)) ||
       failed(model->generate(*module, pipeline, progress)))
     return nullptr;
   progress.finish();
@@ -562,7 +593,8 @@ LogicalResult runPipeline(ModuleOp module, Stage to,
   loadDialects(module.getContext());
   Progress progress(options, static_cast<unsigned>(to) -
                                  static_cast<unsigned>(from));
-  if (failed(runStages(module, to, *pipeline, progress)))
+  if (failed(applyInputShapes(module, options)) ||
+      failed(runStages(module, to, *pipeline, progress)))
     return failure();
   progress.finish();
   return success();

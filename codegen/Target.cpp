@@ -99,7 +99,7 @@ static Error checkTriple(const Triple &triple) {
                            "as x86_64-linux-gnu or aarch64-linux-gnu");
 }
 
-/// Widest vectors and how many of them: what the tile sizes depend on.
+/// What the shape of the code depends on.
 static void measureVectors(Target &target) {
   const Triple &triple = target.machine->getTargetTriple();
   const MCSubtargetInfo &facts = *target.machine->getMCSubtargetInfo();
@@ -109,6 +109,8 @@ static void measureVectors(Target &target) {
   }
   if (!triple.isX86())
     return;
+  target.fma = facts.checkFeatures("+fma");
+  target.rounding = facts.checkFeatures("+sse4.1");
   if (facts.checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl")) {
     target.vectorBits = 512;
     target.vectorRegisters = 32;

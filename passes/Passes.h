@@ -27,13 +27,6 @@ namespace keratin {
 
 /// `ktn-fold-constants` with the means to compute; null computes nothing.
 std::unique_ptr<mlir::Pass> createFoldConstants(ConstantEvaluator evaluate);
-
-/// Gives the arguments of `function`, at the `graph` stage, other types that its
-/// own allow, and infers all others anew. On failure, which is a diagnostic, the
-/// function is of no more use.
-llvm::LogicalResult
-specializeShapes(mlir::func::FuncOp function,
-                 llvm::ArrayRef<mlir::RankedTensorType> argumentTypes);
 } // namespace keratin
 
 #endif // KERATIN_PASSES_PASSES_H

@@ -2,7 +2,9 @@
 #ifndef KERATIN_PASSES_PIPELINES_H
 #define KERATIN_PASSES_PIPELINES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -46,6 +48,13 @@ struct PipelineOptions {
 /// Appends the passes that lead from `from` (exclusive) to `to` (inclusive).
 void buildPipeline(mlir::OpPassManager &pm, Stage from, Stage to,
                    const PipelineOptions &options);
+
+/// Gives the arguments of `function`, at the `graph` stage, other types that its
+/// own allow, and infers all others anew. On failure, which is a diagnostic, the
+/// function is of no more use.
+llvm::LogicalResult
+specializeShapes(mlir::func::FuncOp function,
+                 llvm::ArrayRef<mlir::RankedTensorType> argumentTypes);
 
 /// Makes every pass and stage known to keratin-opt, the stages as
 /// `--keratin-STAGE`, each of which starts from a module of the stage before.
