@@ -143,8 +143,8 @@ def Ktn_BatchNormOp : Ktn_PureOp<"batch_norm", [
     the index along `axis`; without `gamma` it is 1, without `beta` 0.
 
     ```mlir
-    %y = ktn.batch_norm %x, %m, %v gamma %g beta %b {axis = 3, epsilon = 0.001}
-        : tensor<?x8x8x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+    %y = ktn.batch_norm %x, %m, %v gamma %g : tensor<4xf32> beta %b : tensor<4xf32> {axis = 3, epsilon = 0.001}
+        : tensor<?x8x8x4xf32>, tensor<4xf32>, tensor<4xf32>
     ```
   }];
   let arguments = (ins Ktn_FloatTensor:$x, Ktn_FloatTensor:$mean,
@@ -152,8 +152,9 @@ def Ktn_BatchNormOp : Ktn_PureOp<"batch_norm", [
       Optional<Ktn_FloatTensor>:$beta, Ktn_I64Attr:$axis, F64Attr:$epsilon);
   let results = (outs Ktn_FloatTensor:$y);
   let assemblyFormat = [{
-    $x `,` $mean `,` $variance (`gamma` $gamma^)? (`beta` $beta^)? attr-dict
-    `:` type($x) `,` type($mean) `,` type($variance) (`,` type($gamma)^)? (`,` type($beta)^)?
+    $x `,` $mean `,` $variance (`gamma` $gamma^ `:` type($gamma))?
+    (`beta` $beta^ `:` type($beta))? attr-dict
+    `:` type($x) `,` type($mean) `,` type($variance)
   }];
   let hasVerifier = 1;
   string kerasName = "";
