@@ -20,12 +20,11 @@ class CopyEmitter {
 public:
   CopyEmitter(Kernel &kernel, const Box &box, Value source, Value destination,
               const VectorUnit &unit)
-      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-        reader(kernel), box(box), source(source), destination(destination),
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        box(box), source(source), destination(destination),
         lanes(lanesOf(source, unit)) {
     for (OpFoldResult size : box.sizes)
-      shape.push_back(
-          getConstantIntValue(size).value_or(ShapedType::kDynamic));
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
   }
 
   void run();
@@ -74,8 +73,8 @@ void CopyEmitter::emitLoops(unsigned dim) {
     reader.bind(dim, kernel.index(0));
     return emitLoops(dim + 1);
   }
-  emitLoop(b, loc, kernel.index(0), size(dim),
-           kernel.index(1), {}, [&](Value iv, ValueRange) {
+  emitLoop(b, loc, kernel.index(0), size(dim), kernel.index(1), {},
+           [&](Value iv, ValueRange) {
              reader.bind(dim, iv);
              emitLoops(dim + 1);
              return SmallVector<Value>();
@@ -120,9 +119,8 @@ void CopyEmitter::copy(int64_t offset, unsigned width) {
     AffineExpr expr = getAffineDimExpr(dim, b.getContext());
     from.push_back(dim == lane ? expr + offset : expr);
     std::optional<int64_t> known = getConstantIntValue(box.offsets[dim]);
-    AffineExpr shift = known
-                           ? getAffineConstantExpr(*known, b.getContext())
-                           : reader.symbol(cast<Value>(box.offsets[dim]));
+    AffineExpr shift = known ? getAffineConstantExpr(*known, b.getContext())
+                             : reader.symbol(cast<Value>(box.offsets[dim]));
     to.push_back(canonical(from.back() + shift));
   }
   Lanes lanes = isa<TensorType>(source.getType())

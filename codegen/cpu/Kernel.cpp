@@ -247,11 +247,10 @@ void Kernel::setPackedArgument(unsigned number, MemRefType type, unsigned dim,
   types[number] = type;
   target.setType(b.getFunctionType(types, {}));
   target.getArgument(number).setType(type);
-  target.setArgAttr(
-      number, "ktn.packed",
-      b.getDictionaryAttr({b.getNamedAttr("dim", b.getI64IntegerAttr(dim)),
-                           b.getNamedAttr("block",
-                                          b.getI64IntegerAttr(block))}));
+  target.setArgAttr(number, "ktn.packed",
+                    b.getDictionaryAttr(
+                        {b.getNamedAttr("dim", b.getI64IntegerAttr(dim)),
+                         b.getNamedAttr("block", b.getI64IntegerAttr(block))}));
   target.setArgAttr(number, "ktn.unpacked_type",
                     TypeAttr::get(source.getArgumentTypes()[number]));
 }

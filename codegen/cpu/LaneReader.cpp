@@ -162,8 +162,8 @@ Value LaneReader::at(AffineExpr expr) {
                                   at(binary.getRHS()));
     break;
   default:
-    value = affine::expandAffineExpr(b, kernel.loc(), expr, coordinates,
-                                     symbols);
+    value =
+        affine::expandAffineExpr(b, kernel.loc(), expr, coordinates, symbols);
   }
   scopes.back().indices[expr] = value;
   return value;
@@ -184,8 +184,7 @@ LaneReader::Key LaneReader::key(Value tensor, ArrayRef<AffineExpr> position,
                                 unsigned width) {
   // Maps are unique, so they serve as keys; their numbers only have to be
   // large enough.
-  AffineMap map =
-      AffineMap::get(1 << 10, 1 << 20, position, b.getContext());
+  AffineMap map = AffineMap::get(1 << 10, 1 << 20, position, b.getContext());
   return {tensor, map, width};
 }
 
@@ -272,9 +271,8 @@ Value LaneReader::loadVector(Value memref, ValueRange position,
   auto type = VectorType::get(width, element);
   if (!element.isInteger(1))
     return vector::LoadOp::create(b, kernel.loc(), type, memref, position);
-  Value loaded = vector::LoadOp::create(b, kernel.loc(),
-                                        type.clone(b.getI8Type()),
-                                        bytes(memref), position);
+  Value loaded = vector::LoadOp::create(
+      b, kernel.loc(), type.clone(b.getI8Type()), bytes(memref), position);
   return arith::TruncIOp::create(b, kernel.loc(), type, loaded);
 }
 
@@ -309,8 +307,8 @@ Lanes LaneReader::loadPacked(const Packed &packed,
   return {loadVector(packed.memref, place, width), {}};
 }
 
-void LaneReader::write(Lanes lanes, Value memref,
-                       ArrayRef<AffineExpr> position, unsigned width) {
+void LaneReader::write(Lanes lanes, Value memref, ArrayRef<AffineExpr> position,
+                       unsigned width) {
   auto type = cast<MemRefType>(memref.getType());
   Value value = materialize(lanes, width);
   if (width == 0) {
@@ -354,18 +352,17 @@ Value LaneReader::materialize(Lanes lanes, unsigned width) {
       values.push_back(at(atLane({lanes.index}, number))[0]);
     return elements(values);
   }
-  Value result =
-      vector::BroadcastOp::create(b, kernel.loc(), type, value);
+  Value result = vector::BroadcastOp::create(b, kernel.loc(), type, value);
   if (*step == 0) {
     scopes.back().vectors[place] = result;
     return result;
   }
   Value steps = vector::StepOp::create(b, kernel.loc(), type);
   if (*step != 1)
-    steps = arith::MulIOp::create(
-        b, kernel.loc(), steps,
-        vector::BroadcastOp::create(b, kernel.loc(), type,
-                                    kernel.index(*step)));
+    steps =
+        arith::MulIOp::create(b, kernel.loc(), steps,
+                              vector::BroadcastOp::create(b, kernel.loc(), type,
+                                                          kernel.index(*step)));
   return arith::AddIOp::create(b, kernel.loc(), result, steps);
 }
 
@@ -499,8 +496,7 @@ SmallVector<Lanes> LaneReader::evaluate(linalg::GenericOp op,
     });
     unsigned lanes = vectors ? width : 0;
     IRMapping mapping;
-    for (auto [operand, value] :
-         llvm::zip_equal(inner.getOperands(), operands))
+    for (auto [operand, value] : llvm::zip_equal(inner.getOperands(), operands))
       mapping.map(operand, materialize(value, lanes));
     Operation *copy = b.clone(inner, mapping);
     if (lanes)

@@ -51,8 +51,8 @@ class LaneReduction {
 public:
   LaneReduction(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
                 ArrayRef<Output> outputs)
-      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-        reader(kernel), root(root), tiling(tiling), outputs(outputs),
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        root(root), tiling(tiling), outputs(outputs),
         combiner(*combinerOf(root, 0)) {
     reader.setLane(tiling.lane);
   }
@@ -94,8 +94,7 @@ void LaneReduction::emitLevels(ArrayRef<Tiling::Level> levels) {
            });
 }
 
-LaneReduction::Sums LaneReduction::reduce(ArrayRef<unsigned> loops,
-                                          Sums sums) {
+LaneReduction::Sums LaneReduction::reduce(ArrayRef<unsigned> loops, Sums sums) {
   if (loops.empty())
     return alongLane(std::move(sums));
   return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),

@@ -16,8 +16,7 @@ mlir::RankedTensorType packedType(mlir::RankedTensorType type, unsigned dim,
 /// order, to `destination` in the order of `packedType`. The rest of the last
 /// block is zero. Elements are whole bytes; i1 is one byte.
 void pack(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
-          unsigned dim, int64_t block,
-          llvm::MutableArrayRef<char> destination);
+          unsigned dim, int64_t block, llvm::MutableArrayRef<char> destination);
 
 } // namespace keratin
 

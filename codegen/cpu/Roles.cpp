@@ -91,12 +91,11 @@ std::optional<Position> positionOf(Value value, linalg::GenericOp root) {
     std::optional<Position> inner = positionOf(operand.get(), root);
     if (!inner)
       return std::nullopt;
-    for (auto [expr, at] :
-         llvm::zip_equal(op.getMatchingIndexingMap(&operand).getResults(),
-                         *inner)) {
+    for (auto [expr, at] : llvm::zip_equal(
+             op.getMatchingIndexingMap(&operand).getResults(), *inner)) {
       auto dim = dyn_cast<AffineDimExpr>(expr);
-      if (!dim ? expr != at : dims[dim.getPosition()] &&
-                                  dims[dim.getPosition()] != at)
+      if (!dim ? expr != at
+               : dims[dim.getPosition()] && dims[dim.getPosition()] != at)
         return std::nullopt;
       if (dim)
         dims[dim.getPosition()] = at;
@@ -131,7 +130,9 @@ static TypedAttr identityOf(Operation *op, Type type) {
   if (!type.isInteger())
     return {};
   unsigned bits = type.getIntOrFloatBitWidth();
-  auto value = [&](const APInt &number) { return b.getIntegerAttr(type, number); };
+  auto value = [&](const APInt &number) {
+    return b.getIntegerAttr(type, number);
+  };
   if (isa<arith::AddIOp, arith::OrIOp, arith::XOrIOp, arith::MaxUIOp>(op))
     return value(APInt::getZero(bits));
   if (isa<arith::MulIOp>(op))
@@ -220,8 +221,7 @@ private:
     return known;
   }
   bool isReduction(unsigned loop) {
-    return root.getIteratorTypesArray()[loop] ==
-           utils::IteratorType::reduction;
+    return root.getIteratorTypesArray()[loop] == utils::IteratorType::reduction;
   }
   LaneAccess along(const Access &access, unsigned lane) {
     return laneAccess(cast<ShapedType>(access.tensor.getType()),
@@ -294,9 +294,8 @@ bool Classifier::pickLane() {
     return reduceLanes();
   tiling.lane = *lane;
   // What a product shares between its rows is wanted in blocks.
-  bool scalars = llvm::any_of(accesses, [&](const Access &access) {
-    return !access.dependsOn(*lane);
-  });
+  bool scalars = llvm::any_of(
+      accesses, [&](const Access &access) { return !access.dependsOn(*lane); });
   for (const Access &access : accesses)
     if (scalars && access.dependsOn(*lane) && canPack(access, *lane))
       tiling.blocked = access.operand;

@@ -37,8 +37,7 @@ struct Combiner {
   mlir::Value join(mlir::OpBuilder &b, mlir::Value lhs, mlir::Value rhs) const;
 };
 /// The combiner of result `number` of `op`; null for other reductions.
-std::optional<Combiner> combinerOf(mlir::linalg::GenericOp op,
-                                   unsigned number);
+std::optional<Combiner> combinerOf(mlir::linalg::GenericOp op, unsigned number);
 
 /// Elements in a vector of the widest type that computing `tensor` takes.
 unsigned lanesOf(mlir::Value tensor, const VectorUnit &unit);
@@ -57,7 +56,7 @@ struct Tiling {
   bool reducesLanes = false;              ///< and it is a reduction
   std::optional<unsigned> row;
   bool keepsWeights = false; ///< of a window, in registers over all rows
-  unsigned lanes = 1; ///< in a vector
+  unsigned lanes = 1;        ///< in a vector
   TileSize size;
   /// The operand that is wanted in blocks of `size.vectors * lanes` columns:
   /// packed at compile time, or into a panel where it is used.

@@ -35,9 +35,8 @@ class TileEmitter {
 public:
   TileEmitter(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
               ArrayRef<Output> outputs)
-      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-        reader(kernel), root(root), tiling(tiling), outputs(outputs),
-        rows(1) {
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        root(root), tiling(tiling), outputs(outputs), rows(1) {
     reader.setLane(tiling.lane);
   }
 
@@ -97,8 +96,8 @@ void TileEmitter::layOutBlocks() {
   Value tensor = tiling.blocked->get();
   auto type = cast<RankedTensorType>(tensor.getType());
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
-  unsigned dim = *map.getResultPosition(
-      getAffineDimExpr(tiling.lane, root.getContext()));
+  unsigned dim =
+      *map.getResultPosition(getAffineDimExpr(tiling.lane, root.getContext()));
   int64_t block = tiling.size.vectors * tiling.lanes;
   if (!tiling.panel) {
     RankedTensorType wanted = packedType(type, dim, block);
@@ -115,8 +114,8 @@ void TileEmitter::layOutBlocks() {
     auto loop = dyn_cast<AffineDimExpr>(expr);
     if (axis == dim)
       continue;
-    bool reduction = loop && llvm::is_contained(tiling.reductions,
-                                                loop.getPosition());
+    bool reduction =
+        loop && llvm::is_contained(tiling.reductions, loop.getPosition());
     shape.push_back(reduction ? type.getDimSize(axis) : 1);
   }
   shape.push_back(block);
@@ -173,9 +172,8 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
   if (panel)
     fillPanel();
   else if (tiling.blocked)
-    reader.setPacked(
-        tiling.blocked->get(), kernel.memrefOf(tiling.blocked->get()),
-        blockDim, number);
+    reader.setPacked(tiling.blocked->get(),
+                     kernel.memrefOf(tiling.blocked->get()), blockDim, number);
   if (tiling.keepsWeights)
     keepWeights();
   then();
@@ -195,17 +193,16 @@ void TileEmitter::emitColumns(Then then) {
     Value all = kernel.loopExtent(root, loop), width = kernel.index(block);
     Value whole = arith::MulIOp::create(
         b, loc, arith::DivUIOp::create(b, loc, all, width), width);
-    span(loop, kernel.index(0), whole, block,
-         [&] { inBlock({}, full, then); });
+    span(loop, kernel.index(0), whole, block, [&] { inBlock({}, full, then); });
     span(loop, whole, all, 1, [&] { inBlock({}, {Column{0, 0}}, then); });
     return;
   }
   // The loop counts blocks, which is how packed operands are addressed.
   auto blockAt = [&](Value number, ArrayRef<Column> vectors) {
-    Value start = getConstantIntValue(number)
-                      ? kernel.index(*getConstantIntValue(number) * block)
-                      : arith::MulIOp::create(b, loc, number,
-                                              kernel.index(block));
+    Value start =
+        getConstantIntValue(number)
+            ? kernel.index(*getConstantIntValue(number) * block)
+            : arith::MulIOp::create(b, loc, number, kernel.index(block));
     reader.bind(loop, start);
     inBlock(number, vectors, then);
   };
@@ -214,8 +211,8 @@ void TileEmitter::emitColumns(Then then) {
     LaneReader::Scope scope(reader);
     blockAt(kernel.index(0), full);
   } else if (blocks > 1) {
-    emitLoop(b, loc, kernel.index(0), kernel.index(blocks), kernel.index(1),
-             {}, [&](Value number, ValueRange) -> Sums {
+    emitLoop(b, loc, kernel.index(0), kernel.index(blocks), kernel.index(1), {},
+             [&](Value number, ValueRange) -> Sums {
                LaneReader::Scope scope(reader);
                blockAt(number, full);
                return {};
@@ -252,8 +249,8 @@ void TileEmitter::emitRowLadder(Then then) {
     if (height > 1) {
       Value left = arith::SubIOp::create(b, loc, all, from);
       Value tiles = arith::DivUIOp::create(b, loc, left, step);
-      to = arith::AddIOp::create(
-          b, loc, from, arith::MulIOp::create(b, loc, tiles, step));
+      to = arith::AddIOp::create(b, loc, from,
+                                 arith::MulIOp::create(b, loc, tiles, step));
     }
     rows = height;
     span(loop, from, to, height, then);
@@ -271,32 +268,28 @@ void TileEmitter::fillPanel() {
     if (map.isFunctionOfDim(loop))
       loops.push_back(loop);
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  std::function<void(ArrayRef<unsigned>)> nest =
-      [&](ArrayRef<unsigned> inner) {
-        if (!inner.empty())
-          return span(inner[0], kernel.index(0),
-                      kernel.loopExtent(root, inner[0]), 1,
-                      [&] { nest(inner.drop_front()); });
-        for (unsigned column = 0; column < columns.size(); ++column) {
-          Position position =
-              at(map.getResults(), pointOf(0, column, taps));
-          Lanes lanes =
-              reader.read(operand->get(), position, columns[column].width);
-          SmallVector<Value> place = {kernel.index(0)};
-          for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
-            auto loop = dyn_cast<AffineDimExpr>(expr);
-            if (dim != blockDim)
-              place.push_back(loop && llvm::is_contained(loops,
-                                                         loop.getPosition())
-                                  ? reader.at(expr)
-                                  : kernel.index(0));
-          }
-          place.push_back(kernel.index(columns[column].offset));
-          vector::StoreOp::create(
-              b, loc, reader.materialize(lanes, columns[column].width), panel,
-              place);
-        }
-      };
+  std::function<void(ArrayRef<unsigned>)> nest = [&](ArrayRef<unsigned> inner) {
+    if (!inner.empty())
+      return span(inner[0], kernel.index(0), kernel.loopExtent(root, inner[0]),
+                  1, [&] { nest(inner.drop_front()); });
+    for (unsigned column = 0; column < columns.size(); ++column) {
+      Position position = at(map.getResults(), pointOf(0, column, taps));
+      Lanes lanes =
+          reader.read(operand->get(), position, columns[column].width);
+      SmallVector<Value> place = {kernel.index(0)};
+      for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+        auto loop = dyn_cast<AffineDimExpr>(expr);
+        if (dim != blockDim)
+          place.push_back(loop && llvm::is_contained(loops, loop.getPosition())
+                              ? reader.at(expr)
+                              : kernel.index(0));
+      }
+      place.push_back(kernel.index(columns[column].offset));
+      vector::StoreOp::create(b, loc,
+                              reader.materialize(lanes, columns[column].width),
+                              panel, place);
+    }
+  };
   {
     LaneReader::Scope scope(reader);
     nest(loops);
@@ -381,15 +374,14 @@ bool TileEmitter::sumsWholeVectors() {
     if (&operand == tiling.blocked ||
         root.getMatchingBlockArgument(&operand).use_empty())
       continue;
-    bool uniform = !root.getMatchingIndexingMap(&operand).isFunctionOfDim(
-        tiling.lane);
+    bool uniform =
+        !root.getMatchingIndexingMap(&operand).isFunctionOfDim(tiling.lane);
     if (!uniform && !operand.get().getDefiningOp<linalg::FillOp>())
       return false;
   }
-  return llvm::none_of(root.getBody()->getOps<linalg::IndexOp>(),
-                       [&](linalg::IndexOp op) {
-                         return op.getDim() == tiling.lane;
-                       }) &&
+  return llvm::none_of(
+             root.getBody()->getOps<linalg::IndexOp>(),
+             [&](linalg::IndexOp op) { return op.getDim() == tiling.lane; }) &&
          root.getBody()->getOps<tensor::ExtractOp>().empty();
 }
 
@@ -411,11 +403,11 @@ TileEmitter::Sums TileEmitter::startSums() {
     for (unsigned column = 0; column < columns.size(); ++column)
       for (OpOperand &init : root.getDpsInitsMutable()) {
         unsigned width = sumWidth(column);
-        Lanes start = reader.read(
-            init.get(),
-            at(root.getMatchingIndexingMap(&init).getResults(),
-               pointOf(row, column, taps)),
-            width);
+        Lanes start =
+            reader.read(init.get(),
+                        at(root.getMatchingIndexingMap(&init).getResults(),
+                           pointOf(row, column, taps)),
+                        width);
         sums.push_back(reader.materialize(start, width));
       }
   return sums;
@@ -469,8 +461,7 @@ void TileEmitter::finishTile(ValueRange sums) {
               b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
               ArrayRef<int64_t>{1});
         AffineMap map = root.getIndexingMapMatchingResult(result);
-        reader.remember(result, at(map.getResults(), point), width,
-                        {sum, {}});
+        reader.remember(result, at(map.getResults(), point), width, {sum, {}});
       }
       for (const Output &output : outputs) {
         Position position = at(output.position, point);
