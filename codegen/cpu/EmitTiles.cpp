@@ -1,6 +1,7 @@
 //===- EmitTiles.cpp - kernels as register tiles --------------------------===//
 #include "codegen/cpu/CpuPasses.h"
 #include "codegen/cpu/KernelCalls.h"
+#include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/PlainLoops.h"
 #include "codegen/cpu/TileEmitter.h"
 
@@ -109,6 +110,7 @@ void EmitTiles::runOnOperation() {
     }
     kernel.finish();
   }
+  adaptKernelCalls(getOperation());
 }
 
 } // namespace keratin
