@@ -1,0 +1,639 @@
+//===- Graph.cpp - the graph under the backend API ------------------------===//
+#include "Graph.h"
+
+#include "codegen/Compile.h"
+#include "ir/Ktn.h"
+#include "keratin/backend.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace mlir;
+
+namespace keratin::backend {
+
+//===----------------------------------------------------------------------===//
+// Diagnostics
+//===----------------------------------------------------------------------===//
+
+std::string layerOf(Location location) {
+  std::string layer;
+  location->walk([&](Location inner) {
+    auto named = dyn_cast<NameLoc>(inner);
+    if (!named)
+      return WalkResult::advance();
+    layer = named.getName().str();
+    return WalkResult::interrupt();
+  });
+  return layer;
+}
+
+/// "'ktn.add' op lhs has …" as "add: lhs has …", in one line.
+static std::string plainText(const Diagnostic &diagnostic) {
+  std::string text = diagnostic.str();
+  llvm::StringRef rest = text;
+  std::string plain;
+  if (rest.consume_front("'ktn.")) {
+    auto [mnemonic, message] = rest.split("' op ");
+    plain = message.empty() ? text : (mnemonic + ": " + message).str();
+  } else {
+    plain = text;
+  }
+  std::replace(plain.begin(), plain.end(), '\n', ' ');
+  return plain;
+}
+
+Diagnostics::Diagnostics(MLIRContext &context)
+    : handler(&context, [this](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return success();
+        std::string text = plainText(diagnostic);
+        for (Diagnostic &note : diagnostic.getNotes())
+          text += " (" + plainText(note) + ")";
+        if (errors.empty())
+          layer = layerOf(diagnostic.getLocation());
+        errors.push_back(std::move(text));
+        return success();
+      }) {}
+
+std::string Diagnostics::message(llvm::StringRef fallback,
+                                 llvm::StringRef subject) const {
+  std::string text = errors.empty() ? fallback.str() : errors.front();
+  if (!subject.empty() && !llvm::StringRef(text).starts_with(subject))
+    text = (subject + ": " + text).str();
+  if (!layer.empty() && layer != subject)
+    text = layer + ": " + text;
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Name scopes and the current graph
+//===----------------------------------------------------------------------===//
+
+static thread_local std::vector<std::string> nameScopes;
+
+NameScope::NameScope(std::string_view name) {
+  std::string path = current_name_scope();
+  path += (path.empty() || name.empty() ? "" : "/") + std::string(name);
+  nameScopes.push_back(std::move(path));
+}
+
+NameScope::~NameScope() { nameScopes.pop_back(); }
+
+std::string current_name_scope() {
+  return nameScopes.empty() ? "" : nameScopes.back();
+}
+
+static std::mutex sessionMutex;
+static std::shared_ptr<Graph> sessionGraph;
+/// The graph of the innermost GraphScope of this thread.
+static thread_local std::shared_ptr<Graph> scopedGraph;
+
+std::shared_ptr<Graph> Graph::current() {
+  if (scopedGraph)
+    return scopedGraph;
+  std::lock_guard<std::mutex> lock(sessionMutex);
+  if (!sessionGraph)
+    sessionGraph = std::make_shared<Graph>();
+  return sessionGraph;
+}
+
+void clear_session() {
+  std::shared_ptr<Graph> old;
+  if (scopedGraph) {
+    old = std::exchange(scopedGraph, std::make_shared<Graph>());
+    return;
+  }
+  std::lock_guard<std::mutex> lock(sessionMutex);
+  old = std::move(sessionGraph);
+}
+
+GraphScope::GraphScope()
+    : previous(std::exchange(scopedGraph, std::make_shared<Graph>())) {}
+
+GraphScope::~GraphScope() { scopedGraph = std::move(previous); }
+
+std::shared_ptr<Graph> Graph::of(const Tensors &tensors) {
+  std::shared_ptr<Graph> found;
+  for (const Tensor &tensor : tensors) {
+    if (!tensor.graph)
+      continue;
+    if (found && found != tensor.graph)
+      throw Error("tensors of two graphs are combined: one was made before "
+                  "clear_session() or in another GraphScope");
+    found = tensor.graph;
+  }
+  return found ? found : current();
+}
+
+//===----------------------------------------------------------------------===//
+// Types and attributes
+//===----------------------------------------------------------------------===//
+
+Graph::Graph() {
+  DialectRegistry registry;
+  registerDialects(registry);
+  context = std::make_unique<MLIRContext>(registry);
+  context->loadDialect<ktn::KtnDialect>();
+  module = ModuleOp::create(UnknownLoc::get(context.get()));
+  blocks.push_back(module->getBody());
+}
+
+Graph::~Graph() = default;
+
+Type Graph::elementType(DType dtype) {
+  Builder b(context.get());
+  switch (dtype) {
+  case DType::Bool:
+    return b.getI1Type();
+  case DType::Int8:
+    return b.getI8Type();
+  case DType::Int16:
+    return b.getI16Type();
+  case DType::Int32:
+    return b.getI32Type();
+  case DType::Int64:
+    return b.getI64Type();
+  case DType::UInt8:
+    return b.getIntegerType(8, /*isSigned=*/false);
+  case DType::Float16:
+    return b.getF16Type();
+  case DType::BFloat16:
+    return b.getBF16Type();
+  case DType::Float32:
+    return b.getF32Type();
+  case DType::Float64:
+    break;
+  }
+  return b.getF64Type();
+}
+
+DType Graph::dtypeOf(Type elementType) {
+  if (elementType.isUnsignedInteger())
+    return DType::UInt8;
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    switch (integer.getWidth()) {
+    case 1:
+      return DType::Bool;
+    case 8:
+      return DType::Int8;
+    case 16:
+      return DType::Int16;
+    case 32:
+      return DType::Int32;
+    default:
+      return DType::Int64;
+    }
+  if (elementType.isF16())
+    return DType::Float16;
+  if (elementType.isBF16())
+    return DType::BFloat16;
+  return elementType.isF32() ? DType::Float32 : DType::Float64;
+}
+
+/// The rank that ktn_tensor_info_t can tell is also the limit of the graph.
+static void checkShape(const Shape &shape) {
+  if (shape.size() > KTN_MAX_RANK)
+    throw Error("shape " + shapeName(shape) + " has " +
+                std::to_string(shape.size()) + " axes but at most " +
+                std::to_string(KTN_MAX_RANK) + " are supported");
+  int64_t elements = 1;
+  for (int64_t extent : shape) {
+    if (extent < 0 && extent != None)
+      throw Error("shape " + shapeName(shape) + " has the extent " +
+                  std::to_string(extent));
+    // A tensor of 2^60 elements has no byte size that fits.
+    if (extent > 0 && (llvm::MulOverflow(elements, extent, elements) ||
+                       elements > (int64_t(1) << 60)))
+      throw Error("shape " + shapeName(shape) +
+                  " has more than 2^60 elements");
+  }
+}
+
+/// `None` as MLIR's `?`.
+static SmallVector<int64_t> toMlir(const Shape &shape) {
+  return llvm::map_to_vector(shape, [](int64_t extent) {
+    return extent == None ? ShapedType::kDynamic : extent;
+  });
+}
+
+RankedTensorType Graph::typeOf(const Shape &shape, DType dtype) {
+  checkShape(shape);
+  return RankedTensorType::get(toMlir(shape), elementType(dtype));
+}
+
+Shape Graph::shapeOf(RankedTensorType type) {
+  Shape shape;
+  for (int64_t extent : type.getShape())
+    shape.push_back(ShapedType::isDynamic(extent) ? None : extent);
+  return shape;
+}
+
+/// Large values are resources: held outside of the IR text, never uniqued.
+static constexpr int64_t maxDenseElements = 16;
+
+ElementsAttr Graph::attributeOf(const Array &value, llvm::StringRef name) {
+  RankedTensorType type = typeOf(value.shape(), value.dtype());
+  if (value.dtype() == DType::Bool)
+    return DenseElementsAttr::get(
+        type, llvm::ArrayRef(value.as<bool>(), value.size()));
+  llvm::ArrayRef<char> bytes(value.as<char>(), value.byteSize());
+  if (value.size() <= maxDenseElements)
+    return value.size() == 0
+               ? DenseElementsAttr::get(type, llvm::ArrayRef<Attribute>())
+               : DenseElementsAttr::getFromRawBuffer(type, bytes);
+  AsmResourceBlob blob = UnmanagedAsmResourceBlob::allocateWithAlign(
+      bytes, dtypeSize(value.dtype()),
+      [owner = value.owner()](void *, size_t, size_t) {});
+  return DenseResourceElementsAttr::get(type, name, std::move(blob));
+}
+
+ElementsAttr Graph::attributeOf(Variable &variable) {
+  if (!variable.attribute || variable.attributeVersion != variable.version)
+    variable.attribute = attributeOf(variable.value, variable.name);
+  variable.attributeVersion = variable.version;
+  return variable.attribute;
+}
+
+Attribute Graph::attributeFor(const AttributeValue &value) {
+  Builder b(context.get());
+  struct Visitor {
+    Graph &graph;
+    Builder &b;
+    Attribute operator()(int64_t number) { return b.getI64IntegerAttr(number); }
+    Attribute operator()(bool flag) { return b.getBoolAttr(flag); }
+    Attribute operator()(double number) { return b.getF64FloatAttr(number); }
+    Attribute operator()(const std::vector<int64_t> &list) {
+      return b.getDenseI64ArrayAttr(list);
+    }
+    Attribute operator()(const Extents &extents) {
+      return b.getDenseI64ArrayAttr(toMlir(extents.list));
+    }
+    Attribute operator()(DType dtype) {
+      return TypeAttr::get(graph.elementType(dtype));
+    }
+    Attribute operator()(ChannelOrder order) {
+      return ktn::DataFormatAttr::get(b.getContext(),
+                                      order.channelsFirst
+                                          ? ktn::DataFormat::ChannelsFirst
+                                          : ktn::DataFormat::ChannelsLast);
+    }
+    Attribute operator()(Number number) {
+      Type type = graph.elementType(number.dtype);
+      if (isa<FloatType>(type))
+        return b.getFloatAttr(type, number.value);
+      return b.getIntegerAttr(type, static_cast<int64_t>(number.value));
+    }
+  };
+  return std::visit(Visitor{*this, b}, value);
+}
+
+Location Graph::locationFor(llvm::StringRef fallback) {
+  std::string scope = current_name_scope();
+  return NameLoc::get(StringAttr::get(
+      context.get(), scope.empty() ? fallback : llvm::StringRef(scope)));
+}
+
+std::string Graph::uniqueName(llvm::StringRef name, llvm::StringRef fallback) {
+  std::string scope = current_name_scope();
+  std::string full = (scope.empty() ? "" : scope + "/") +
+                     (name.empty() ? fallback : name).str();
+  unsigned count = nameCounts[full]++;
+  return count ? full + "_" + std::to_string(count) : full;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Tensor Graph::wrap(Value value) {
+  Tensor tensor;
+  tensor.graph = shared_from_this();
+  tensor.value = value.getAsOpaquePointer();
+  tensor.kind = Tensor::Kind::Value;
+  return tensor;
+}
+
+Value Graph::valueOf(const Tensor &tensor) {
+  return Value::getFromOpaquePointer(tensor.value);
+}
+
+Value Graph::unwrap(const Tensor &tensor, DType dtype) {
+  if (tensor.kind == Tensor::Kind::Value) {
+    Value value = valueOf(tensor);
+    if (!llvm::is_contained(blocks, value.getParentBlock()))
+      throw Error("a tensor made inside the step of a loop is used outside of "
+                  "it: return it from the step");
+    return value;
+  }
+  if (tensor.kind == Tensor::Kind::None)
+    throw Error("a tensor is expected here, not None");
+  if (!isFloat(dtype) && tensor.literal != std::trunc(tensor.literal))
+    throw Error("a tensor of dtype " + std::string(dtypeName(dtype)) +
+                " is combined with " + std::to_string(tensor.literal) +
+                ": cast it to a float dtype first");
+  return valueOf(constant(Array::full({}, tensor.literal, dtype), ""));
+}
+
+Tensor Graph::placeholder(const Shape &shape, DType dtype,
+                          std::string_view name) {
+  std::string unique = uniqueName(llvm::StringRef(name), "placeholder");
+  OperationState state(NameLoc::get(StringAttr::get(context.get(), unique)),
+                       ktn::PlaceholderOp::getOperationName());
+  state.addTypes(typeOf(shape, dtype));
+  state.addAttribute("name", StringAttr::get(context.get(), unique));
+  return wrap(create(state)->getResult(0));
+}
+
+Tensor Graph::variable(const Array &value, std::string_view name) {
+  auto variable = std::make_shared<Variable>();
+  variable->name = uniqueName(llvm::StringRef(name), "variable");
+  variable->value = value;
+  OperationState state(
+      NameLoc::get(StringAttr::get(context.get(), variable->name)),
+      ktn::ReadOp::getOperationName());
+  state.addTypes(typeOf(value.shape(), value.dtype()));
+  state.addAttribute("variable",
+                     FlatSymbolRefAttr::get(context.get(), variable->name));
+  // A variable outlives the step of a loop that makes it.
+  std::vector<Block *> outer(blocks.begin() + 1, blocks.end());
+  blocks.resize(1);
+  Value read = create(state)->getResult(0);
+  blocks.insert(blocks.end(), outer.begin(), outer.end());
+  variables[read] = std::move(variable);
+  return wrap(read);
+}
+
+Tensor Graph::constant(const Array &value, std::string_view name) {
+  llvm::StringRef label = name.empty() ? "constant" : llvm::StringRef(name);
+  OperationState state(locationFor(label),
+                       ktn::ConstantOp::getOperationName());
+  std::string scope = current_name_scope();
+  state.addAttribute(
+      "value", attributeOf(value, scope.empty() ? label.str()
+                                                : (scope + "/" + label).str()));
+  return wrap(create(state)->getResult(0));
+}
+
+std::shared_ptr<Variable> Graph::findVariable(Value value) const {
+  auto found = variables.find(value);
+  return found == variables.end() ? nullptr : found->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+void Graph::inferTypes(OperationState &state) {
+  RegisteredOperationName name = *state.name.getRegisteredInfo();
+  auto *interface = name.getInterface<InferTypeOpInterface>();
+  assert(interface && "the op tells no types and infers none");
+  DictionaryAttr attributes = state.attributes.getDictionary(context.get());
+
+  // The op does not exist yet, so its properties need a place of their own.
+  std::unique_ptr<char[]> storage;
+  OpaqueProperties properties(nullptr);
+  if (int size = name.getOpPropertyByteSize()) {
+    storage = std::make_unique<char[]>(size);
+    properties = OpaqueProperties(storage.get());
+    name.initOpProperties(properties, OpaqueProperties(nullptr));
+    name.populateDefaultProperties(properties);
+    auto emitError = [&] { return mlir::emitError(state.location); };
+    if (failed(name.setOpPropertiesFromAttribute(state.name, properties,
+                                                 attributes, emitError)))
+      return;
+  }
+  if (failed(interface->inferReturnTypes(
+          context.get(), state.location, state.operands, attributes, properties,
+          state.regions, state.types)))
+    state.types.clear();
+  if (storage)
+    name.destroyOpProperties(properties);
+}
+
+Operation *Graph::create(OperationState &state) {
+  Diagnostics diagnostics(*context);
+  llvm::StringRef mnemonic = state.name.stripDialect();
+  if (state.types.empty()) {
+    inferTypes(state);
+    if (state.types.empty())
+      throw Error(diagnostics.message("the operands do not fit", mnemonic));
+    for (Type type : state.types)
+      checkShape(shapeOf(cast<RankedTensorType>(type)));
+  }
+  Operation *op = Operation::create(state);
+  blocks.back()->push_back(op);
+  if (succeeded(verify(op, /*verifyRecursively=*/false)))
+    return op;
+  op->erase();
+  throw Error(diagnostics.message("the operands do not fit", mnemonic));
+}
+
+/// The dtype that a number among the operands takes: that of the tensors it is
+/// combined with, where conditions (bool) do not count.
+static DType literalType(const Tensors &operands) {
+  bool bools = false;
+  for (const Tensor &operand : operands) {
+    if (!operand.id())
+      continue;
+    DType dtype = backend::dtype(operand);
+    if (dtype != DType::Bool)
+      return dtype;
+    bools = true;
+  }
+  return bools ? DType::Bool : floatx();
+}
+
+Operation *Graph::append(std::string_view mnemonic, const Tensors &operands,
+                         const Attributes &attributes) {
+  DType type = literalType(operands);
+  OperationState state(locationFor(llvm::StringRef(mnemonic)),
+                       ("ktn." + llvm::StringRef(mnemonic)).str());
+  SmallVector<int32_t> segments;
+  for (const Tensor &operand : operands) {
+    segments.push_back(operand ? 1 : 0);
+    if (operand)
+      state.addOperands(unwrap(operand, type));
+  }
+  if (state.name.hasTrait<OpTrait::AttrSizedOperandSegments>())
+    state.addAttribute("operandSegmentSizes",
+                       DenseI32ArrayAttr::get(context.get(), segments));
+  for (const auto &[name, value] : attributes)
+    state.addAttribute(llvm::StringRef(name), attributeFor(value));
+  return create(state);
+}
+
+Tensors Graph::appendGradients(const Tensor &loss, const Tensors &variables) {
+  OperationState state(locationFor("gradients"),
+                       ktn::GradientsOp::getOperationName());
+  state.addOperands(unwrap(loss));
+  for (const Tensor &variable : variables)
+    state.addOperands(unwrap(variable));
+  state.addAttribute(
+      "operandSegmentSizes",
+      DenseI32ArrayAttr::get(context.get(),
+                             {1, static_cast<int32_t>(variables.size())}));
+  Tensors gradients;
+  for (Value gradient : create(state)->getResults())
+    gradients.push_back(wrap(gradient));
+  return gradients;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// The body of a scan while it is traced: pushed as the current block, popped
+/// at the end. The op is created when the body is complete.
+class Graph::Trace : public ScanTrace {
+public:
+  Trace(Graph &graph)
+      : graph(graph), body(std::make_unique<Region>()),
+        depth(graph.blocks.size()) {
+    graph.blocks.push_back(&body->emplaceBlock());
+  }
+  ~Trace() override {
+    graph.blocks.resize(depth);
+    if (body)
+      graph.abandoned.push_back(std::move(body));
+  }
+
+  Tensor addArgument(Type type) {
+    return graph.wrap(
+        getBlock().addArgument(type, graph.locationFor("scan")));
+  }
+  Tensor addState(const Tensor &initial) override {
+    init.push_back(initial);
+    return addArgument(valueOf(initial).getType());
+  }
+  Tensor outside(const std::function<Tensor()> &make) override {
+    std::vector<Block *> inner(graph.blocks.begin() + depth,
+                               graph.blocks.end());
+    graph.blocks.resize(depth);
+    llvm::scope_exit restore([&] {
+      graph.blocks.insert(graph.blocks.end(), inner.begin(), inner.end());
+    });
+    return make();
+  }
+
+  Block &getBlock() { return body->front(); }
+  std::unique_ptr<Region> finish() {
+    graph.blocks.resize(depth);
+    return std::move(body);
+  }
+
+  Tensors init;
+
+private:
+  Graph &graph;
+  std::unique_ptr<Region> body;
+  size_t depth;
+};
+
+ScanStep Graph::appendScan(const Tensors &xs, const Tensors &initial,
+                           bool reverse, const ScanBody &body) {
+  OperationState state(locationFor("scan"), ktn::ScanOp::getOperationName());
+  SmallVector<Value> sequences, starts;
+  for (const Tensor &x : xs)
+    sequences.push_back(unwrap(x));
+  for (const Tensor &start : initial)
+    starts.push_back(unwrap(start));
+
+  Tensors slices, states;
+  FailureOr<SmallVector<Type>> types = failure();
+  {
+    Diagnostics diagnostics(*context);
+    types = ktn::ScanOp::inferBodyArgumentTypes(state.location, sequences,
+                                                starts);
+    if (failed(types))
+      throw Error(diagnostics.message("the sequences do not fit", "scan"));
+  }
+  Trace trace(*this);
+  for (auto [index, type] : llvm::enumerate(*types))
+    if (index < xs.size())
+      slices.push_back(trace.addArgument(type));
+    else
+      states.push_back(trace.addState(initial[index - xs.size()]));
+  ScanStep step = body(trace, slices, states);
+
+  OperationState yield(locationFor("scan"), ktn::YieldOp::getOperationName());
+  for (const Tensors *values : {&step.states, &step.outputs})
+    for (const Tensor &value : *values)
+      yield.addOperands(unwrap(value));
+  // Verified with the scan: a terminator wants to know its parent.
+  trace.getBlock().push_back(Operation::create(yield));
+
+  state.addRegion(trace.finish());
+  state.addOperands(sequences);
+  for (const Tensor &start : trace.init)
+    state.addOperands(unwrap(start));
+  state.addAttribute(
+      "operandSegmentSizes",
+      DenseI32ArrayAttr::get(context.get(),
+                             {static_cast<int32_t>(xs.size()),
+                              static_cast<int32_t>(trace.init.size())}));
+  state.addAttribute("reverse", BoolAttr::get(context.get(), reverse));
+  Operation *op = create(state);
+
+  ScanStep results;
+  for (Value result : op->getResults())
+    (results.states.size() < trace.init.size() ? results.states
+                                               : results.outputs)
+        .push_back(wrap(result));
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Emit.h
+//===----------------------------------------------------------------------===//
+
+Tensor emit(std::string_view mnemonic, const Tensors &operands,
+            const Attributes &attributes) {
+  std::shared_ptr<Graph> graph = Graph::of(operands);
+  std::lock_guard<std::recursive_mutex> lock(graph->mutex);
+  return graph->wrap(
+      graph->append(mnemonic, operands, attributes)->getResult(0));
+}
+
+ScanStep emitScan(const Tensors &xs, const Tensors &initial, bool reverse,
+                  const ScanBody &body) {
+  Tensors all = xs;
+  all.insert(all.end(), initial.begin(), initial.end());
+  std::shared_ptr<Graph> graph = Graph::of(all);
+  std::lock_guard<std::recursive_mutex> lock(graph->mutex);
+  return graph->appendScan(xs, initial, reverse, body);
+}
+
+int64_t normalizeAxis(int64_t axis, int64_t rank, std::string_view function) {
+  if (axis < -rank || axis >= rank)
+    throw Error(std::string(function) + ": axis " + std::to_string(axis) +
+                " is not in a tensor of " + std::to_string(rank) + " axes");
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::vector<int64_t> normalizeAxes(const Axes &axes, int64_t rank,
+                                   std::string_view function) {
+  std::vector<int64_t> result;
+  if (axes.all())
+    for (int64_t axis = 0; axis < rank; ++axis)
+      result.push_back(axis);
+  for (int64_t axis : axes.values())
+    result.push_back(normalizeAxis(axis, rank, function));
+  std::sort(result.begin(), result.end());
+  auto twice = std::adjacent_find(result.begin(), result.end());
+  if (twice != result.end())
+    throw Error(std::string(function) + ": axis " + std::to_string(*twice) +
+                " is given twice");
+  return result;
+}
+
+void requireTensor(const Tensor &x, std::string_view function,
+                   std::string_view argument) {
+  if (!x)
+    throw Error(std::string(function) + ": " + std::string(argument) +
+                " is None");
+}
+
+} // namespace keratin::backend

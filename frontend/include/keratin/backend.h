@@ -9,10 +9,10 @@
 // Names, argument order and defaults are Keras'. A mistake in shapes, dtypes or
 // arguments throws keratin::Error at the call that made it. Includes no MLIR.
 //
-// The elementwise functions and comparisons (exp, tanh, add, maximum, equal …),
-// the reductions (sum, max, any, argmax …), softmax, reverse, select, shape and
-// stop_gradient are in keratin/ops.h, which keratin-opgen writes from the
-// definitions of the ops. Numbers are accepted wherever a Tensor is.
+// The functions that are one op (abs, exp, tanh, sigmoid, add, maximum, pow,
+// equal, logical_and, where, shape, stop_gradient …) are in keratin/ops.h, which
+// keratin-opgen writes from the definitions of the ops. Numbers are accepted
+// wherever a Tensor is.
 //
 // Threads: any thread may call any function; calls on one graph wait for each
 // other. The scope of a NameScope is its thread.
@@ -118,8 +118,8 @@ int64_t ndim(const Tensor &x);
 int64_t count_params(const Tensor &x);
 /// Number of elements, computed in the graph.
 Tensor size(const Tensor &x, std::string_view name = "");
-/// One extent, as a scalar int64 tensor.
-Tensor extent(const Tensor &x, int64_t axis);
+/// One extent: a number when it is known, else a scalar int64 tensor.
+Dim extent(const Tensor &x, int64_t axis);
 
 Array eval(const Tensor &x);
 Array get_value(const Tensor &x);
@@ -162,6 +162,7 @@ Tensor operator-(const Tensor &a, const Tensor &b);
 Tensor operator*(const Tensor &a, const Tensor &b);
 /// True division: integers are cast to floatx().
 Tensor operator/(const Tensor &a, const Tensor &b);
+Tensor divide(const Tensor &a, const Tensor &b);
 /// The sign of the result is that of `b`, as in Python.
 Tensor operator%(const Tensor &a, const Tensor &b);
 Tensor operator-(const Tensor &a);
@@ -185,6 +186,17 @@ Tensor isfinite(const Tensor &x);
 // Reductions and scans
 //===----------------------------------------------------------------------===//
 
+Tensor sum(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+Tensor prod(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+Tensor max(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+Tensor min(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+/// Elements other than 0 are true.
+Tensor any(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+Tensor all(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+/// The first of equal ones, as int64.
+Tensor argmax(const Tensor &x, int64_t axis = -1, bool keepdims = false);
+Tensor argmin(const Tensor &x, int64_t axis = -1, bool keepdims = false);
+/// Bools count as floatx().
 Tensor mean(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
 /// Population variance.
 Tensor var(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
@@ -224,6 +236,7 @@ Tensor repeat(const Tensor &x, int64_t n);
 /// Each element `rep` times along `axis`.
 Tensor repeat_elements(const Tensor &x, int64_t rep, int64_t axis);
 Tensor tile(const Tensor &x, const std::vector<int64_t> &n);
+Tensor reverse(const Tensor &x, const Axes &axes);
 Tensor roll(const Tensor &x, int64_t shift, int64_t axis);
 /// From `start`, `size` elements along each axis; -1 means all that follow.
 Tensor slice(const Tensor &x, const std::vector<int64_t> &start,
@@ -268,8 +281,6 @@ Tensor one_hot(const Tensor &indices, int64_t num_classes, int64_t axis = -1,
 /// `condition` of a lower rank selects leading axes, as in Keras.
 Tensor switch_(const Tensor &condition, const Tensor &then_expression,
                const Tensor &else_expression);
-/// NumPy broadcasting of all three.
-Tensor where(const Tensor &condition, const Tensor &x, const Tensor &y);
 /// Whether the target class is among the `k` largest predictions.
 Tensor in_top_k(const Tensor &predictions, const Tensor &targets, int64_t k);
 
@@ -296,6 +307,7 @@ Tensor einsum(std::string_view equation, const Tensors &operands);
 // Activations
 //===----------------------------------------------------------------------===//
 
+Tensor softmax(const Tensor &x, int64_t axis = -1);
 /// f(x) = max_value for x >= max_value, x for threshold <= x < max_value,
 /// alpha (x - threshold) otherwise. `max_value` may be `None`.
 Tensor relu(const Tensor &x, double alpha = 0, const Tensor &max_value = {},

@@ -43,6 +43,8 @@ struct SaveOptions : CompileSettings {
   std::string name;
   /// `None` for any batch, or the extent of every leading `None`.
   int64_t batch = None;
+  /// Shapes of the inputs where more is known than in the graph; empty: none is.
+  std::vector<Shape> inputShapes = {};
   /// obj, lib, so or exe; or a stage, such as llvm, for its text in PREFIX.mlir.
   std::string emit = "obj";
   /// "embed", or "external" for a file PREFIX.weights.
@@ -107,9 +109,10 @@ public:
   void setProfileHook(const std::vector<Shape> &inputShapes,
                       void (*hook)(void *, int32_t, int32_t), void *user) const;
 
-private:
-  friend class Graph;
   struct Impl;
+  explicit Function(std::shared_ptr<Impl> impl) : impl(std::move(impl)) {}
+
+private:
   std::shared_ptr<Impl> impl;
 };
 

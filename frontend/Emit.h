@@ -1,0 +1,76 @@
+//===- Emit.h - appending one op to the graph -------------------*- C++ -*-===//
+//
+// What the functions of the API that are one op are made of. Private; without
+// MLIR, so that files of composites compile quickly.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_FRONTEND_EMIT_H
+#define KERATIN_FRONTEND_EMIT_H
+
+#include "keratin/tensor.h"
+
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace keratin::backend {
+
+/// The attribute `data_format`.
+struct ChannelOrder {
+  bool channelsFirst;
+};
+/// A scalar attribute of an element type.
+struct Number {
+  double value;
+  DType dtype;
+};
+/// A list of extents, in which `None` is `?`.
+struct Extents {
+  std::vector<int64_t> list;
+};
+using AttributeValue = std::variant<int64_t, bool, double, std::vector<int64_t>,
+                                    Extents, DType, ChannelOrder, Number>;
+using Attributes = std::vector<std::pair<std::string_view, AttributeValue>>;
+
+/// Appends `ktn.<mnemonic>` to the graph of its operands and returns its
+/// result. An operand that is `None` is an optional one that is absent. Throws
+/// Error with the op's diagnostic when it does not verify.
+Tensor emit(std::string_view mnemonic, const Tensors &operands,
+            const Attributes &attributes = {});
+
+/// A `ktn.scan` while its body is traced.
+class ScanTrace {
+public:
+  virtual ~ScanTrace() = default;
+  /// Adds a state that starts as `initial`, a tensor from outside of the body;
+  /// returns it as the body sees it.
+  virtual Tensor addState(const Tensor &initial) = 0;
+  /// Calls `make` with ops going before the loop.
+  virtual Tensor outside(const std::function<Tensor()> &make) = 0;
+};
+
+struct ScanStep {
+  Tensors states, outputs;
+};
+using ScanBody = std::function<ScanStep(ScanTrace &trace, const Tensors &slices,
+                                        const Tensors &states)>;
+/// Appends a `ktn.scan` of the time-major `xs`: the last states and the stacked
+/// outputs. `body` is called once.
+ScanStep emitScan(const Tensors &xs, const Tensors &initial, bool reverse,
+                  const ScanBody &body);
+
+/// `axis` counted from the front. Throws Error when x has no such axis.
+int64_t normalizeAxis(int64_t axis, int64_t rank, std::string_view function);
+/// The axes sorted and counted from the front. Throws Error for one that is
+/// not there or there twice.
+std::vector<int64_t> normalizeAxes(const Axes &axes, int64_t rank,
+                                   std::string_view function);
+/// Throws Error for `None`, naming the function and the argument.
+void requireTensor(const Tensor &x, std::string_view function,
+                   std::string_view argument);
+
+} // namespace keratin::backend
+
+#endif // KERATIN_FRONTEND_EMIT_H

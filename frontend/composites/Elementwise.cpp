@@ -1,0 +1,61 @@
+//===- Elementwise.cpp - formulas on elements, and updates ----------------===//
+#include "../Emit.h"
+#include "keratin/backend.h"
+
+#include <limits>
+
+namespace keratin::backend {
+
+Tensor square(const Tensor &x) { return x * x; }
+
+Tensor sqrt(const Tensor &x) { return emit("sqrt", {maximum(x, 0.0)}); }
+
+Tensor reciprocal(const Tensor &x) { return 1.0 / x; }
+
+Tensor clip(const Tensor &x, const Tensor &min_value,
+            const Tensor &max_value) {
+  Tensor y = min_value ? maximum(x, min_value) : x;
+  if (!max_value)
+    return y;
+  // As Keras has it, the lower bound wins where the bounds cross.
+  return minimum(y, min_value ? maximum(max_value, min_value) : max_value);
+}
+
+Tensor isnan(const Tensor &x) { return not_equal(x, x); }
+
+Tensor isfinite(const Tensor &x) {
+  return less(abs(x), std::numeric_limits<double>::infinity());
+}
+
+Tensor in_train_phase(const Tensor &x, const Tensor &alt,
+                      std::optional<bool> training) {
+  if (training)
+    return *training ? x : alt;
+  return switch_(learning_phase(), x, alt);
+}
+
+Tensor in_test_phase(const Tensor &x, const Tensor &alt,
+                     std::optional<bool> training) {
+  return in_train_phase(alt, x, training);
+}
+
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+Update update(const Tensor &x, const Tensor &new_x) { return {x, new_x}; }
+
+Update update_add(const Tensor &x, const Tensor &increment) {
+  return {x, x + increment};
+}
+
+Update update_sub(const Tensor &x, const Tensor &decrement) {
+  return {x, x - decrement};
+}
+
+Update moving_average_update(const Tensor &x, const Tensor &value,
+                             double momentum) {
+  return {x, x - (x - value) * (1 - momentum)};
+}
+
+} // namespace keratin::backend

@@ -1,0 +1,137 @@
+//===- Normalization.cpp - zero mean and unit variance --------------------===//
+#include "../Emit.h"
+#include "keratin/backend.h"
+
+#include <algorithm>
+
+namespace keratin::backend {
+
+/// Statistics of narrow floats are computed in float32, as Keras does.
+static bool isNarrow(const Tensor &x) {
+  return dtype(x) == DType::Float16 || dtype(x) == DType::BFloat16;
+}
+
+static Tensor widen(const Tensor &x) {
+  return x && isNarrow(x) ? cast(x, DType::Float32) : x;
+}
+
+/// One element a channel, also of parameters that are shaped to broadcast.
+static Tensor channelVector(const Tensor &parameter) {
+  return parameter && ndim(parameter) != 1 ? flatten(parameter) : parameter;
+}
+
+Tensor batch_normalization(const Tensor &x, const Tensor &mean,
+                           const Tensor &var, const Tensor &beta,
+                           const Tensor &gamma, int64_t axis, double epsilon) {
+  requireTensor(x, "batch_normalization", "x");
+  requireTensor(mean, "batch_normalization", "mean");
+  requireTensor(var, "batch_normalization", "var");
+  return emit("batch_norm",
+              {x, channelVector(mean), channelVector(var),
+               channelVector(gamma), channelVector(beta)},
+              {{"axis", normalizeAxis(axis, ndim(x), "batch_normalization")},
+               {"epsilon", epsilon}});
+}
+
+/// `parameter`, which has the extents of `axes`, shaped to broadcast with x.
+static Tensor alongAxes(const Tensor &parameter, const Tensor &x,
+                        const std::vector<int64_t> &axes) {
+  std::vector<int64_t> others;
+  for (int64_t axis = 0; axis < ndim(x); ++axis)
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+      others.push_back(axis);
+  if (ndim(parameter) != static_cast<int64_t>(axes.size()))
+    throw Error("normalization: a parameter has shape " +
+                shapeName(int_shape(parameter)) + " but there are " +
+                std::to_string(axes.size()) + " normalized axes");
+  return others.empty() ? parameter : expand_dims(parameter, others);
+}
+
+static Tensor scaleAndShift(const Tensor &x, const Tensor &gamma,
+                            const Tensor &beta) {
+  Tensor y = gamma ? x * gamma : x;
+  return beta ? y + beta : y;
+}
+
+BatchStatistics normalize_batch_in_training(const Tensor &x,
+                                            const Tensor &gamma,
+                                            const Tensor &beta,
+                                            const Axes &reduction_axes,
+                                            double epsilon) {
+  std::vector<int64_t> axes =
+      normalizeAxes(reduction_axes, ndim(x), "normalize_batch_in_training");
+  std::vector<int64_t> kept;
+  for (int64_t axis = 0; axis < ndim(x); ++axis)
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+      kept.push_back(axis);
+  Tensor centre = mean(x, axes, /*keepdims=*/true);
+  Tensor spread = var(x, axes, /*keepdims=*/true);
+  Tensor scaled = (x - centre) * rsqrt(spread + epsilon);
+  return {scaleAndShift(scaled, gamma ? alongAxes(gamma, x, kept) : gamma,
+                        beta ? alongAxes(beta, x, kept) : beta),
+          squeeze(centre, axes), squeeze(spread, axes)};
+}
+
+Tensor layer_normalization(const Tensor &x, const Tensor &gamma,
+                           const Tensor &beta, const Axes &axis,
+                           double epsilon) {
+  requireTensor(x, "layer_normalization", "x");
+  if (isNarrow(x))
+    return cast(layer_normalization(widen(x), widen(gamma), widen(beta), axis,
+                                    epsilon),
+                dtype(x));
+  std::vector<int64_t> axes =
+      normalizeAxes(axis, ndim(x), "layer_normalization");
+  Tensor centred = x - mean(x, axes, /*keepdims=*/true);
+  Tensor spread = mean(square(centred), axes, /*keepdims=*/true);
+  return scaleAndShift(centred * rsqrt(spread + epsilon),
+                       gamma ? alongAxes(gamma, x, axes) : gamma,
+                       beta ? alongAxes(beta, x, axes) : beta);
+}
+
+Tensor rms_normalization(const Tensor &x, const Tensor &gamma, const Axes &axis,
+                         double epsilon) {
+  requireTensor(x, "rms_normalization", "x");
+  if (isNarrow(x))
+    return cast(rms_normalization(widen(x), widen(gamma), axis, epsilon),
+                dtype(x));
+  std::vector<int64_t> axes = normalizeAxes(axis, ndim(x), "rms_normalization");
+  Tensor power = mean(square(x), axes, /*keepdims=*/true);
+  return scaleAndShift(x * rsqrt(power + epsilon),
+                       gamma ? alongAxes(gamma, x, axes) : gamma, {});
+}
+
+Tensor group_normalization(const Tensor &x, int64_t groups, const Tensor &gamma,
+                           const Tensor &beta, int64_t axis, double epsilon) {
+  requireTensor(x, "group_normalization", "x");
+  if (isNarrow(x))
+    return cast(group_normalization(widen(x), groups, widen(gamma), widen(beta),
+                                    axis, epsilon),
+                dtype(x));
+  axis = normalizeAxis(axis, ndim(x), "group_normalization");
+  int64_t channels = int_shape(x)[axis];
+  if (groups < 1 || channels == None || channels % groups != 0)
+    throw Error("group_normalization: axis " + std::to_string(axis) +
+                " of a tensor of shape " + shapeName(int_shape(x)) +
+                " is not " + std::to_string(groups) + " equal groups");
+
+  // The channel axis becomes two: groups, and the channels of one.
+  std::vector<Dim> split;
+  std::vector<int64_t> reduced;
+  for (int64_t i = 0; i < ndim(x); ++i) {
+    if (i == axis)
+      split.push_back(groups);
+    split.push_back(i == axis ? Dim(channels / groups) : extent(x, i));
+    if (i != 0)
+      reduced.push_back(i < axis ? i : i + 1);
+  }
+  Tensor y = layer_normalization(reshape(x, split), {}, {}, reduced, epsilon);
+  std::vector<Dim> whole;
+  for (int64_t i = 0; i < ndim(x); ++i)
+    whole.push_back(extent(x, i));
+  return scaleAndShift(reshape(y, whole),
+                       gamma ? alongAxes(gamma, x, {axis}) : gamma,
+                       beta ? alongAxes(beta, x, {axis}) : beta);
+}
+
+} // namespace keratin::backend
