@@ -12,12 +12,15 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/Transforms/Passes.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/Passes.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
 
 namespace keratin {
 #define GEN_PASS_DEF_PREPAREMEMREFS
+#define GEN_PASS_DEF_ROUNDTOBF16
 #include "passes/Passes.h.inc"
 
 namespace {
@@ -68,6 +71,43 @@ void PrepareMemrefs::rewriteAsLoops(memref::CopyOp copy) {
   copy.erase();
 }
 
+namespace {
+
+/// Any conversion to bf16 by way of f32. From f64 that rounds twice, from a
+/// wide integer too: by at most half of a bf16 ulp and a bit.
+template <typename OpTy> struct ConvertByF32 : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    Type from = getElementTypeOrSelf(op.getIn().getType());
+    if (!getElementTypeOrSelf(type).isBF16() || from.isF32())
+      return rewriter.notifyMatchFailure(op, "is one step already");
+    Type wide = rewriter.getF32Type();
+    if (auto vector = dyn_cast<VectorType>(type))
+      wide = vector.clone(wide);
+    Value value = from.isF16()
+                      ? Value(arith::ExtFOp::create(rewriter, op.getLoc(), wide,
+                                                    op.getIn()))
+                      : Value(OpTy::create(rewriter, op.getLoc(), wide,
+                                           op.getIn()));
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, value);
+    return success();
+  }
+};
+
+struct RoundToBf16 : impl::RoundToBf16Base<RoundToBf16> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ConvertByF32<arith::TruncFOp>, ConvertByF32<arith::SIToFPOp>,
+                 ConvertByF32<arith::UIToFPOp>>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
+
 /// Elementary functions, as polynomials or as calls, and floats of 16 bits as
 /// f32: for bf16 LLVM would call a library for every rounding.
 static void addMath(OpPassManager &pm, const PipelineOptions &options) {
@@ -86,6 +126,7 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
   arith::ArithEmulateUnsupportedFloatsOptions narrow;
   narrow.sourceTypeStrs = {"bf16"};
   pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
+  pm.addPass(createRoundToBf16());
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));

@@ -57,6 +57,19 @@ def SpecializeShapes : Pass<"ktn-specialize-shapes", "::mlir::func::FuncOp"> {
                         "the leading extent of the arguments">];
 }
 
+def AssignLayout : Pass<"ktn-assign-layout", "::mlir::func::FuncOp"> {
+  let summary = "Make every image op channels_last";
+  let description = [{
+    Marks the ops with `LayoutOpInterface` channels_last and transposes what they
+    read and write. The transposes then sink through elementwise ops, reductions,
+    pads, slices and concatenations until two cancel; what only moves axes of
+    extent 1 becomes a reshape. Transposes of constants are left to
+    `ktn-fold-constants`. A function without channels_first ops is not touched.
+
+    Requires: `ktn-decompose`, or transposes stop at ops that are formulas.
+  }];
+}
+
 def LowerToLinalg : Pass<"ktn-lower-to-linalg", "::mlir::ModuleOp"> {
   let summary = "Lower ktn ops to linalg on tensors";
   let description = [{
@@ -75,6 +88,18 @@ def LowerToLinalg : Pass<"ktn-lower-to-linalg", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def FuseElementwise : Pass<"ktn-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Join chains of parallel loops";
+  let description = [{
+    A parallel `linalg.generic` whose elements only one other parallel generic
+    reads becomes part of it. Where the reader repeats elements (broadcasting) this
+    happens only if they are cheap to compute again.
+
+    Requires: `ktn-lower-to-linalg`.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
 def FormKernels : Pass<"ktn-form-kernels", "::mlir::ModuleOp"> {
@@ -160,6 +185,17 @@ def PassPointers : Pass<"ktn-pass-pointers", "::mlir::ModuleOp"> {
     Requires: `ktn-prepare-memrefs`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def RoundToBf16 : Pass<"ktn-round-to-bf16"> {
+  let summary = "Convert numbers to bf16 by way of f32";
+  let description = [{
+    Integers, f64 and f16 become f32 first, from which `arith-expand` rounds with
+    integer arithmetic; for other conversions LLVM calls its runtime library.
+
+    Requires: `arith-emulate-unsupported-floats`, after which nothing is computed in bf16.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 #endif // KERATIN_PASSES_TD

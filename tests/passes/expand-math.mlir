@@ -1,0 +1,109 @@
+// RUN: keratin-opt %s --ktn-expand-math --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-expand-math="has-fma=false has-rounding=false" --split-input-file | FileCheck %s --check-prefix=PLAIN
+
+// A vector keeps its width, and no op of libm is left.
+// CHECK-LABEL: func @functions(
+// CHECK-NOT:     math.{{(exp|log|tanh|erf|sin|cos|pow)}}
+// CHECK:         math.fma {{.*}} : vector<24xf32>
+// CHECK-NOT:     math.{{(exp|log|tanh|erf|sin|cos|pow)}}
+// CHECK:         return
+// PLAIN-LABEL: func @functions(
+// PLAIN-NOT:     math.
+// PLAIN:         return
+func.func @functions(%x: vector<24xf32>) -> vector<24xf32> {
+  %0 = math.exp %x : vector<24xf32>
+  %1 = math.expm1 %0 : vector<24xf32>
+  %2 = math.log %1 : vector<24xf32>
+  %3 = math.log1p %2 : vector<24xf32>
+  %4 = math.tanh %3 : vector<24xf32>
+  %5 = math.erf %4 : vector<24xf32>
+  %6 = math.sin %5 : vector<24xf32>
+  %7 = math.cos %6 : vector<24xf32>
+  %8 = math.powf %7, %x : vector<24xf32>
+  return %8 : vector<24xf32>
+}
+
+// -----
+
+// Scalars take the same sequence.
+// CHECK-LABEL: func @scalar(
+// CHECK-NOT:     math.exp
+// CHECK:         math.fma {{.*}} : f32
+func.func @scalar(%x: f32) -> f32 {
+  %0 = math.exp %x : f32
+  return %0 : f32
+}
+
+// -----
+
+// Doubles have sequences of their own.
+// CHECK-LABEL: func @double(
+// CHECK-NOT:     math.tanh
+// CHECK:         math.fma {{.*}} : vector<4xf64>
+func.func @double(%x: vector<4xf64>) -> vector<4xf64> {
+  %0 = math.tanh %x : vector<4xf64>
+  return %0 : vector<4xf64>
+}
+
+// -----
+
+// Narrow floats are computed in f32 and rounded once.
+// CHECK-LABEL: func @half(
+// CHECK:         arith.extf {{.*}} : vector<8xf16> to vector<8xf32>
+// CHECK:         arith.truncf {{.*}} : vector<8xf32> to vector<8xf16>
+// CHECK-NOT:     truncf
+func.func @half(%x: vector<8xf16>) -> vector<8xf16> {
+  %0 = math.log %x : vector<8xf16>
+  return %0 : vector<8xf16>
+}
+
+// -----
+
+// An exp that may flush scales once, by one shifted exponent.
+// CHECK-LABEL: func @flushed(
+// CHECK-COUNT-1: arith.shli
+// CHECK-NOT:     arith.shli
+func.func @flushed(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp %x {ktn.flush} : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// -----
+
+// A remainder, exact whatever the quotient, loops until no lane has more.
+// CHECK-LABEL: func @remainder(
+// CHECK-NOT:     arith.remf
+// CHECK:         scf.while
+// CHECK:         vector.reduction <or>
+func.func @remainder(%x: vector<8xf32>, %y: vector<8xf32>) -> vector<8xf32> {
+  %0 = arith.remf %x, %y : vector<8xf32>
+  return %0 : vector<8xf32>
+}
+
+// -----
+
+// Integer exponents go the way of float ones.
+// CHECK-LABEL: func @integer_power(
+// CHECK:         arith.sitofp {{.*}} : i32 to f64
+// CHECK-NOT:     math.fpowi
+func.func @integer_power(%x: f32, %n: i32) -> f32 {
+  %0 = math.fpowi %x, %n : f32, i32
+  return %0 : f32
+}
+
+// -----
+
+// What a target has as an instruction stays; the others do it in arithmetic.
+// CHECK-LABEL: func @instructions(
+// CHECK:         math.floor
+// CHECK:         math.roundeven
+// CHECK:         math.sqrt
+// PLAIN-LABEL: func @instructions(
+// PLAIN-NOT:     math.{{(floor|roundeven)}}
+// PLAIN:         math.sqrt
+func.func @instructions(%x: vector<8xf32>) -> vector<8xf32> {
+  %0 = math.floor %x : vector<8xf32>
+  %1 = math.roundeven %0 : vector<8xf32>
+  %2 = math.sqrt %1 : vector<8xf32>
+  return %2 : vector<8xf32>
+}
