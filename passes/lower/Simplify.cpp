@@ -5,6 +5,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -286,7 +287,8 @@ struct FoldUnitViewIntoReader : OpRewritePattern<linalg::GenericOp> {
     for (OpOperand *input : op.getDpsInputOperands()) {
       AffineMap &map = maps[input->getOperandNumber()];
       auto source = withoutUnitView(input->get(), map);
-      if (!source)
+      // A reshaped constant is a constant of another type.
+      if (!source || matchPattern(source->first, m_Constant()))
         continue;
       AffineMap old = std::exchange(map, source->second);
       // Every loop must keep an operand that tells its extent.
@@ -304,12 +306,40 @@ struct FoldUnitViewIntoReader : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
+/// A tensor of equal elements that are known is a scalar in the body. Products
+/// keep their weights: what emits them looks for two operands.
+struct FoldSplatIntoReader : OpRewritePattern<linalg::GenericOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::GenericOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getNumReductionLoops() != 0)
+      return rewriter.notifyMatchFailure(op, "a reduction");
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      unsigned number = input->getOperandNumber();
+      BlockArgument element = op.getBody()->getArgument(number);
+      SplatElementsAttr splat;
+      if (element.use_empty() ||
+          !matchPattern(input->get(), m_Constant(&splat)))
+        continue;
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPoint(op);
+      Value scalar = arith::ConstantOp::create(
+          rewriter, op.getLoc(), splat.getSplatValue<TypedAttr>());
+      rewriter.replaceAllUsesWith(element, scalar);
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "no splat is read");
+  }
+};
+
 } // namespace
 
 void populateSimplification(RewritePatternSet &patterns) {
   patterns.add<DimOfLoopState, ExtractOfConcat, ExtractOfGeneric,
                ExtractOfReshape<tensor::CollapseShapeOp>,
-               ExtractOfReshape<tensor::ExpandShapeOp>, FoldUnitViewIntoReader,
+               ExtractOfReshape<tensor::ExpandShapeOp>, FoldSplatIntoReader,
+               FoldUnitViewIntoReader,
                ReshapeOfResource<tensor::CollapseShapeOp>,
                ReshapeOfResource<tensor::ExpandShapeOp>>(
       patterns.getContext());

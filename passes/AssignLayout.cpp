@@ -1,0 +1,389 @@
+//===- AssignLayout.cpp - every image op reads channels last --------------===//
+#include "passes/Passes.h"
+
+#include "ir/Ktn.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace keratin {
+#define GEN_PASS_DEF_ASSIGNLAYOUT
+#include "passes/Passes.h.inc"
+
+namespace {
+
+using Permutation = SmallVector<int64_t>;
+
+RankedTensorType tensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// Takes channels_first to channels_last.
+Permutation channelsToEnd(int64_t rank) {
+  Permutation permutation = {0};
+  for (int64_t axis = 2; axis < rank; ++axis)
+    permutation.push_back(axis);
+  permutation.push_back(1);
+  return permutation;
+}
+
+Permutation inverseOf(ArrayRef<int64_t> permutation) {
+  Permutation inverse(permutation.size());
+  for (auto [to, from] : llvm::enumerate(permutation))
+    inverse[from] = to;
+  return inverse;
+}
+
+/// The values of the axes of x, given those of `transpose(x, permutation)`.
+SmallVector<int64_t> untranspose(ArrayRef<int64_t> values,
+                                 ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> result(values.size());
+  for (auto [to, from] : llvm::enumerate(permutation))
+    result[from] = values[to];
+  return result;
+}
+
+bool isIdentity(ArrayRef<int64_t> permutation) {
+  return llvm::equal(permutation, llvm::seq<int64_t>(permutation.size()));
+}
+
+Value transpose(OpBuilder &b, Location loc, Value x,
+                ArrayRef<int64_t> permutation) {
+  if (isIdentity(permutation))
+    return x;
+  return ktn::TransposeOp::create(b, loc, x, permutation);
+}
+
+//===----------------------------------------------------------------------===//
+// Layout ops
+//===----------------------------------------------------------------------===//
+
+/// `op` reads and writes channels last, between two transposes.
+void convertToChannelsLast(ktn::LayoutOpInterface op) {
+  OpBuilder b(op);
+  Location loc = op->getLoc();
+  auto type = tensorType(op->getResult(0));
+  Permutation toLast = channelsToEnd(type.getRank());
+  op->setOperand(0, transpose(b, loc, op->getOperand(0), toLast));
+  op.markChannelsLast();
+  SmallVector<int64_t> shape;
+  for (int64_t axis : toLast)
+    shape.push_back(type.getDimSize(axis));
+  op->getResult(0).setType(type.clone(shape));
+
+  b.setInsertionPointAfter(op);
+  Value restored = transpose(b, loc, op->getResult(0), inverseOf(toLast));
+  op->getResult(0).replaceAllUsesExcept(restored, restored.getDefiningOp());
+}
+
+//===----------------------------------------------------------------------===//
+// Transposes sink
+//===----------------------------------------------------------------------===//
+
+/// A copy of `op` on other operands, with attributes replaced and types inferred.
+FailureOr<Operation *> rebuild(PatternRewriter &rewriter, Operation *op,
+                               ValueRange operands,
+                               ArrayRef<NamedAttribute> attributes) {
+  auto inferable = op->getName().getInterface<InferTypeOpInterface>();
+  if (!inferable)
+    return failure();
+  NamedAttrList list(op->getAttrs());
+  for (NamedAttribute attribute : attributes)
+    list.set(attribute.getName(), attribute.getValue());
+  Operation *copy = op->clone(Operation::CloneOptions().cloneRegions(false));
+  copy->setOperands(operands);
+  copy->setAttrs(list);
+  SmallVector<Type> types;
+  LogicalResult inferred = inferable->inferReturnTypes(
+      op->getContext(), op->getLoc(), copy->getOperands(),
+      copy->getDiscardableAttrDictionary(), copy->getPropertiesStorage(),
+      copy->getRegions(), types);
+  if (failed(inferred)) {
+    copy->destroy();
+    return failure();
+  }
+  for (auto [result, type] : llvm::zip_equal(copy->getResults(), types))
+    result.setType(type);
+  rewriter.insert(copy);
+  return copy;
+}
+
+/// A transpose whose result an op reads moves behind the op, towards another
+/// that it cancels with. `sink` says what an op is on the operands before the
+/// transpose.
+class SinkPattern : public RewritePattern {
+public:
+  SinkPattern(MLIRContext *context, StringRef root)
+      : RewritePattern(root, /*benefit=*/1, context) {}
+  SinkPattern(MLIRContext *context, TypeID interface)
+      : RewritePattern(MatchInterfaceOpTypeTag(), interface, /*benefit=*/1,
+                       context) {}
+
+protected:
+  /// The permutation of the transpose that produces operand 0; none when there
+  /// is none.
+  static std::optional<Permutation> permutationOf(Value value) {
+    auto producer = value.getDefiningOp<ktn::TransposeOp>();
+    if (!producer)
+      return std::nullopt;
+    return llvm::to_vector(producer.getPermutation());
+  }
+
+  static LogicalResult finish(PatternRewriter &rewriter, Operation *op,
+                              FailureOr<Operation *> moved,
+                              ArrayRef<int64_t> permutation) {
+    if (failed(moved))
+      return rewriter.notifyMatchFailure(op, "cannot be rebuilt");
+    Value result = transpose(rewriter, op->getLoc(), (*moved)->getResult(0),
+                             permutation);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+/// f(transpose(a), transpose(b)) = transpose(f(a, b)). An operand that is not
+/// transposed gets the inverse if that is cheap, or if the transpose is on the
+/// way out of channels_last: never the other way, or the two would chase each other.
+struct SinkThroughElementwise : SinkPattern {
+  explicit SinkThroughElementwise(MLIRContext *context)
+      : SinkPattern(context, ktn::ScalarBodyOpInterface::getInterfaceID()) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    int64_t rank = tensorType(op->getResult(0)).getRank();
+    std::optional<Permutation> permutation;
+    for (Value operand : op->getOperands())
+      if (auto found = permutationOf(operand);
+          found && static_cast<int64_t>(found->size()) == rank)
+        permutation = found;
+    if (!permutation)
+      return rewriter.notifyMatchFailure(op, "no transposed operand");
+    bool leavesChannelsLast =
+        rank > 2 && *permutation == inverseOf(channelsToEnd(rank));
+
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      if (permutationOf(operand) == permutation)
+        operands.push_back(
+            operand.getDefiningOp<ktn::TransposeOp>().getX());
+      else if (isCheapToTranspose(operand) || leavesChannelsLast)
+        operands.push_back(
+            untransposed(rewriter, op->getLoc(), operand, *permutation));
+      else
+        return rewriter.notifyMatchFailure(op, "not all are transposed");
+    }
+    return finish(rewriter, op, rebuild(rewriter, op, operands, {}),
+                  *permutation);
+  }
+
+private:
+  static bool isCheapToTranspose(Value value) {
+    auto isLarge = [](int64_t extent) { return extent != 1; };
+    return matchPattern(value, m_Constant()) ||
+           llvm::count_if(tensorType(value).getShape(), isLarge) <= 1;
+  }
+
+  /// `value`, aligned at the right of the result, in the order before the
+  /// transpose.
+  static Value untransposed(OpBuilder &b, Location loc, Value value,
+                            ArrayRef<int64_t> permutation) {
+    RankedTensorType type = tensorType(value);
+    if (llvm::all_of(type.getShape(), [](int64_t n) { return n == 1; }))
+      return value;
+    int64_t missing = permutation.size() - type.getRank();
+    if (missing > 0)
+      value = ktn::ExpandDimsOp::create(
+          b, loc, value, llvm::to_vector(llvm::seq<int64_t>(missing)));
+    return transpose(b, loc, value, inverseOf(permutation));
+  }
+};
+
+/// The permutation of the axes that stay when those of x in `removed` go.
+Permutation permutationWithout(ArrayRef<int64_t> permutation,
+                               ArrayRef<int64_t> removed) {
+  Permutation result;
+  for (int64_t axis : permutation) {
+    if (llvm::is_contained(removed, axis))
+      continue;
+    int64_t before = llvm::count_if(
+        removed, [&](int64_t gone) { return gone < axis; });
+    result.push_back(axis - before);
+  }
+  return result;
+}
+
+/// `axes` of a transposed x as axes of x.
+SmallVector<int64_t> axesBefore(ArrayRef<int64_t> axes,
+                                ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> result;
+  for (int64_t axis : axes)
+    result.push_back(permutation[axis]);
+  llvm::sort(result);
+  return result;
+}
+
+/// An op on operand 0 with the attribute `axes`, which go from the result unless
+/// its rank is that of the operand.
+struct SinkThroughAxes : SinkPattern {
+  using SinkPattern::SinkPattern;
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    auto permutation = permutationOf(op->getOperand(0));
+    auto axes = op->getAttrOfType<DenseI64ArrayAttr>("axes");
+    if (!permutation || !axes)
+      return rewriter.notifyMatchFailure(op, "operand is not transposed");
+    SmallVector<int64_t> before = axesBefore(axes.asArrayRef(), *permutation);
+    bool keepsAxes = tensorType(op->getResult(0)).getRank() ==
+                     static_cast<int64_t>(permutation->size());
+    Value x = op->getOperand(0).getDefiningOp<ktn::TransposeOp>().getX();
+    NamedAttribute attribute(rewriter.getStringAttr("axes"),
+                             rewriter.getDenseI64ArrayAttr(before));
+    return finish(rewriter, op, rebuild(rewriter, op, x, attribute),
+                  keepsAxes ? *permutation
+                            : permutationWithout(*permutation, before));
+  }
+};
+
+/// An op on operand 0 with attributes that have one entry an axis.
+struct SinkThroughPerAxis : SinkPattern {
+  SinkThroughPerAxis(MLIRContext *context, StringRef root,
+                     ArrayRef<StringRef> names)
+      : SinkPattern(context, root), names(names) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    auto permutation = permutationOf(op->getOperand(0));
+    if (!permutation)
+      return rewriter.notifyMatchFailure(op, "operand is not transposed");
+    SmallVector<NamedAttribute> attributes;
+    for (StringRef name : names) {
+      ArrayRef<int64_t> values =
+          op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef();
+      attributes.emplace_back(
+          rewriter.getStringAttr(name),
+          rewriter.getDenseI64ArrayAttr(untranspose(values, *permutation)));
+    }
+    Value x = op->getOperand(0).getDefiningOp<ktn::TransposeOp>().getX();
+    return finish(rewriter, op, rebuild(rewriter, op, x, attributes),
+                  *permutation);
+  }
+
+private:
+  SmallVector<StringRef> names;
+};
+
+struct SinkThroughConcat : OpRewritePattern<ktn::ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ktn::ConcatOp op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<Permutation> permutation;
+    SmallVector<Value> parts;
+    for (Value part : op.getXs()) {
+      auto producer = part.getDefiningOp<ktn::TransposeOp>();
+      if (!producer ||
+          (permutation && producer.getPermutation() != ArrayRef(*permutation)))
+        return rewriter.notifyMatchFailure(op, "not all are transposed alike");
+      permutation = llvm::to_vector(producer.getPermutation());
+      parts.push_back(producer.getX());
+    }
+    if (!permutation)
+      return rewriter.notifyMatchFailure(op, "no parts");
+    Value joined = ktn::ConcatOp::create(rewriter, op.getLoc(), parts,
+                                         (*permutation)[op.getAxis()]);
+    rewriter.replaceOp(op,
+                       transpose(rewriter, op.getLoc(), joined, *permutation));
+    return success();
+  }
+};
+
+/// transpose(transpose(x)) is one transpose, or none.
+struct ComposeTransposes : OpRewritePattern<ktn::TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ktn::TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getX().getDefiningOp<ktn::TransposeOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "operand is not transposed");
+    Permutation composed;
+    for (int64_t axis : op.getPermutation())
+      composed.push_back(inner.getPermutation()[axis]);
+    rewriter.replaceOp(
+        op, transpose(rewriter, op.getLoc(), inner.getX(), composed));
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// What is left
+//===----------------------------------------------------------------------===//
+
+/// A transpose that leaves the order of the axes other than of extent 1 moves no
+/// element.
+struct TransposeToReshape : OpRewritePattern<ktn::TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ktn::TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<int64_t> moved;
+    for (int64_t axis : op.getPermutation())
+      if (tensorType(op.getX()).getDimSize(axis) != 1)
+        moved.push_back(axis);
+    ArrayRef<int64_t> target = op.getType().getShape();
+    if (!llvm::is_sorted(moved) ||
+        llvm::count_if(target, ShapedType::isDynamic) > 1)
+      return rewriter.notifyMatchFailure(op, "moves elements");
+    rewriter.replaceOpWithNewOp<ktn::ReshapeOp>(op, op.getX(), target);
+    return success();
+  }
+};
+
+struct AssignLayout : impl::AssignLayoutBase<AssignLayout> {
+  void runOnOperation() override {
+    bool changed = false;
+    getOperation().walk([&](ktn::LayoutOpInterface op) {
+      if (!op.isChannelsFirst())
+        return;
+      convertToChannelsLast(op);
+      changed = true;
+    });
+    if (changed && (failed(sinkTransposes()) || failed(simplifyRest())))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult sinkTransposes() {
+    MLIRContext *context = &getContext();
+    RewritePatternSet patterns(context);
+    patterns.add<ComposeTransposes, SinkThroughConcat, SinkThroughElementwise>(
+        context);
+    patterns.add<SinkThroughAxes>(context,
+                                  ktn::ReductionOpInterface::getInterfaceID());
+    patterns.add<SinkThroughAxes>(context,
+                                  ktn::ReverseOp::getOperationName());
+    patterns.add<SinkThroughAxes>(context,
+                                  ktn::SqueezeOp::getOperationName());
+    patterns.add<SinkThroughPerAxis>(context, ktn::PadOp::getOperationName(),
+                                     ArrayRef<StringRef>{"low", "high"});
+    patterns.add<SinkThroughPerAxis>(
+        context, ktn::SliceOp::getOperationName(),
+        ArrayRef<StringRef>{"starts", "ends", "strides"});
+    return applyPatternsGreedily(getOperation(), std::move(patterns));
+  }
+
+  LogicalResult simplifyRest() {
+    MLIRContext *context = &getContext();
+    RewritePatternSet patterns(context);
+    patterns.add<TransposeToReshape>(context);
+    ktn::ReshapeOp::getCanonicalizationPatterns(patterns, context);
+    return applyPatternsGreedily(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
+} // namespace keratin

@@ -1,0 +1,101 @@
+//===- FuseElementwise.cpp - chains of parallel loops become one ----------===//
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace keratin {
+#define GEN_PASS_DEF_FUSEELEMENTWISE
+#include "passes/Passes.h.inc"
+
+namespace {
+
+bool isParallel(linalg::GenericOp op) {
+  return op.getNumParallelLoops() == op.getNumLoops();
+}
+
+/// Whether `consumer` is the only op that reads elements of `value`. To ask for a
+/// size reads none.
+bool isOnlyReader(Value value, Operation *consumer) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return user == consumer || isa<tensor::DimOp>(user);
+  });
+}
+
+/// Whether `op` costs so little that computing it again for every element along
+/// a broadcast axis is cheaper than a buffer.
+bool isCheap(linalg::GenericOp op) {
+  constexpr int64_t mostOps = 3;
+  auto ops = op.getBody()->without_terminator();
+  return std::distance(ops.begin(), ops.end()) <= mostOps &&
+         llvm::none_of(ops, [](Operation &inner) {
+           return isa<math::MathDialect>(inner.getDialect()) ||
+                  isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp,
+                      arith::RemFOp, arith::RemSIOp, arith::RemUIOp>(inner);
+         });
+}
+
+/// Whether the loops of `consumer` read each element of `operand` once.
+bool readsOnce(linalg::GenericOp consumer, OpOperand *operand) {
+  return consumer.getMatchingIndexingMap(operand).isPermutation();
+}
+
+bool shouldFuse(OpOperand *operand) {
+  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+  auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
+  return producer && consumer && isParallel(producer) && isParallel(consumer) &&
+         isOnlyReader(operand->get(), consumer) &&
+         (readsOnce(consumer, operand) || isCheap(producer));
+}
+
+/// Upstream's rewrite alone: the patterns that go with it there also turn weights
+/// that are all equal into scalars, and a product would be none.
+struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::GenericOp op,
+                                PatternRewriter &rewriter) const override {
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      if (!linalg::areElementwiseOpsFusable(input) || !shouldFuse(input))
+        continue;
+      Operation *producer = input->get().getDefiningOp();
+      auto fused = linalg::fuseElementwiseOps(rewriter, input);
+      if (failed(fused))
+        continue;
+      for (auto [old, replacement] : fused->replacements)
+        rewriter.replaceUsesWithIf(old, replacement, [&](OpOperand &use) {
+          return use.get().getDefiningOp() != producer;
+        });
+      rewriter.eraseOp(op);
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "no producer to fuse");
+  }
+};
+
+struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet patterns(context);
+    patterns.add<FuseProducer>(context);
+    // Operands that are read at the same place twice are one.
+    linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
+    tensor::EmptyOp::getCanonicalizationPatterns(patterns, context);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+    IRRewriter rewriter(context);
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
+  }
+};
+
+} // namespace
+} // namespace keratin
