@@ -1,0 +1,56 @@
+//===- model.h - reading of Keras model files -------------------*- C++ -*-===//
+//
+//   keratin::Model digits = keratin::loadModel("digits.keras");
+//   K::Function predict = K::function(digits.inputs, digits.outputs);
+//
+// Includes no MLIR.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_MODEL_H
+#define KERATIN_MODEL_H
+
+#include "keratin/backend.h"
+
+#include <string>
+#include <vector>
+
+namespace keratin {
+
+/// A model as a graph of the backend API, ready for K::function.
+struct Model {
+  std::string name;
+  /// Placeholders, in the order and with the names of the file.
+  backend::Tensors inputs;
+  backend::Tensors outputs;
+  std::vector<std::string> inputNames;
+  /// Names of the layers that make the outputs; a layer with several has
+  /// `name`, `name_1`, …
+  std::vector<std::string> outputNames;
+};
+
+/// All that is wrong with a model file: one line for each problem, which names
+/// the layer, what was found, what was expected and the way out. what() is all
+/// lines.
+class ModelError : public Error {
+public:
+  explicit ModelError(std::vector<std::string> problems);
+  const std::vector<std::string> &problems() const { return lines; }
+
+private:
+  std::vector<std::string> lines;
+};
+
+/// Reads a model that Keras saved: a `.keras` file or the same unpacked as a
+/// directory, or a whole-model `.h5` file, of Keras 3 or Keras 2. Weights are
+/// shared with the bytes of the file, not copied.
+///
+/// The file is not trusted: it is never executed, does not reach other files,
+/// and sizes and nesting are bounded. Throws ModelError, also for layers and
+/// options that are not supported; all of them are listed.
+///
+/// The graph is made in a graph of its own. Any thread may call this.
+Model loadModel(const std::string &path);
+
+} // namespace keratin
+
+#endif // KERATIN_MODEL_H

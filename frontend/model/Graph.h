@@ -1,0 +1,86 @@
+//===- Graph.h - from the configuration of a model to a graph ---*- C++ -*-===//
+#ifndef KERATIN_FRONTEND_MODEL_GRAPH_H
+#define KERATIN_FRONTEND_MODEL_GRAPH_H
+
+#include "Layer.h"
+
+#include <string>
+#include <vector>
+
+namespace keratin::model {
+
+/// Builds the graph of a model from its configuration: Functional and
+/// Sequential models, nested ones, and layers that are called several times.
+class GraphReader {
+public:
+  GraphReader(WeightScope weights, Problems &problems, bool isKeras2 = false)
+      : weights(std::move(weights)), problems(problems),
+        shared{problems, {}, isKeras2} {}
+
+  struct Result {
+    std::string name;
+    std::vector<Value> inputs, outputs;
+    std::vector<std::string> inputNames, outputNames;
+  };
+  /// `object` has `class_name` and `config`. Problems are collected; the result
+  /// is of use only if there are none.
+  Result read(const Json &object);
+
+private:
+  /// A reference [layer name, call, output].
+  struct Reference {
+    std::string layer;
+    size_t call = 0;
+    size_t output = 0;
+    /// What the file says about the tensor, for when its layer failed.
+    const Json *shape = nullptr;
+    const Json *dtype = nullptr;
+  };
+  struct CallNode {
+    size_t layer = 0;
+    const Json *arguments = nullptr;
+    std::vector<Reference> reads;
+    std::vector<size_t> readers;
+    size_t waitsFor = 0;
+    bool done = false;
+    std::vector<Value> outputs;
+  };
+  struct LayerNode {
+    const Json *object = nullptr;
+    std::string name;
+    std::string path;
+    std::string group;
+    size_t firstCall = 0;
+    size_t calls = 0;
+    bool isInput = false;
+    bool isModel = false;
+  };
+  /// One Functional model while it is built.
+  struct Functional;
+
+  std::vector<Value> buildObject(const Json &object, const std::string &path,
+                                 const Call &call, const WeightScope &scope);
+  std::vector<Value> buildLayer(const Json &object, const std::string &path,
+                                const Call &call, const WeightScope &scope);
+  std::vector<Value> buildSequential(const Json &config,
+                                     const std::string &path, Value input,
+                                     const WeightScope &scope);
+  std::vector<Value> buildFunctional(const Json &config,
+                                     const std::string &path, const Call *call,
+                                     const WeightScope &scope, Result *result);
+  /// Names the problems of layers that cannot be built for want of an input.
+  void checkObject(const Json &object, const std::string &path);
+  void readSequential(const Json &config, Result &result);
+
+  WeightScope weights;
+  Problems &problems;
+  Shared shared;
+  size_t callCount = 0;
+};
+
+/// Whether `object` is a model: `config` has a list of layers.
+bool isModel(const Json &object);
+
+} // namespace keratin::model
+
+#endif // KERATIN_FRONTEND_MODEL_GRAPH_H

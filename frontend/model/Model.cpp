@@ -1,0 +1,138 @@
+//===- Model.cpp - reading of Keras model files ---------------------------===//
+#include "keratin/model.h"
+
+#include "Archive.h"
+#include "Graph.h"
+#include "Hdf5.h"
+
+#include <filesystem>
+#include <system_error>
+
+using namespace keratin;
+using namespace keratin::model;
+
+namespace {
+
+/// What a file says about a model: its configuration and its weights.
+struct Contents {
+  Json config;
+  WeightScope weights;
+  std::string kerasVersion;
+};
+
+constexpr std::string_view zipMagic = "PK\x03\x04";
+constexpr std::string_view hdf5Magic = "\x89HDF\r\n\x1a\n";
+
+std::string joinLines(const std::vector<std::string> &lines) {
+  std::string text;
+  for (const std::string &line : lines)
+    text += (text.empty() ? "" : "\n") + line;
+  return text;
+}
+
+Json jsonMember(const Archive &archive, const std::string &member) {
+  Bytes bytes = archive.read(member, ArchiveLimits().textBytes);
+  return parseJson(bytes.text(), "'" + member + "'");
+}
+
+Contents readArchive(const Archive &archive) {
+  if (!archive.has("config.json"))
+    throw Error("it has no member 'config.json': it is no model that Keras "
+                "saved, use model.save('name.keras')");
+  Contents contents;
+  contents.config = jsonMember(archive, "config.json");
+  if (archive.has("metadata.json")) {
+    Json metadata = jsonMember(archive, "metadata.json");
+    if (metadata.is_object() && metadata.contains("keras_version") &&
+        metadata["keras_version"].is_string())
+      contents.kerasVersion = metadata["keras_version"].get<std::string>();
+  }
+  const std::string member = "model.weights.h5";
+  if (!archive.has(member))
+    throw Error("it has no member 'model.weights.h5': save the model with its "
+                "weights by model.save('name.keras')");
+  auto weights = std::make_shared<Hdf5File>(
+      archive.read(member, ArchiveLimits().weightBytes), "'" + member + "'");
+  contents.weights = WeightScope::keras3(std::move(weights), "");
+  return contents;
+}
+
+Contents readHdf5(const std::string &path) {
+  auto file = std::make_shared<Hdf5File>(
+      readFile(path, ArchiveLimits().weightBytes), "the file");
+  std::optional<std::string> config = file->text("", "model_config");
+  if (!config)
+    throw Error("it holds weights but no model ('model_config' is missing): "
+                "save both by model.save('name.keras')");
+  Contents contents;
+  contents.config = parseJson(*config, "'model_config'");
+  contents.kerasVersion = file->text("", "keras_version").value_or("");
+  contents.weights = WeightScope::legacy(std::move(file));
+  return contents;
+}
+
+std::string firstBytes(const std::string &path) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(
+      std::fopen(path.c_str(), "rb"), std::fclose);
+  if (!file)
+    throw Error(std::string("it cannot be opened: ") + std::strerror(errno));
+  char bytes[8];
+  return std::string(bytes, std::fread(bytes, 1, sizeof bytes, file.get()));
+}
+
+Contents readContents(const std::string &path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return readArchive(*openDirectory(path));
+  std::string start = firstBytes(path);
+  if (start.starts_with(zipMagic))
+    return readArchive(*openZip(path));
+  if (start == hdf5Magic)
+    return readHdf5(path);
+  if (start.starts_with("{"))
+    throw Error("it is JSON: a model is a .keras or .h5 file, saved by "
+                "model.save('name.keras')");
+  throw Error("it is neither a .keras archive nor an HDF5 file: save the model "
+              "by model.save('name.keras')");
+}
+
+std::vector<std::string> withFile(const std::string &path,
+                                  std::vector<std::string> lines) {
+  std::string file = std::filesystem::path(path).filename().string();
+  for (std::string &line : lines)
+    line = (file.empty() ? path : file) + ": " + line;
+  return lines;
+}
+
+} // namespace
+
+ModelError::ModelError(std::vector<std::string> problems)
+    : Error(joinLines(problems)), lines(std::move(problems)) {}
+
+Model keratin::loadModel(const std::string &path) {
+  K::GraphScope graph;
+  Problems problems;
+  GraphReader::Result read;
+  try {
+    Contents contents = readContents(path);
+    bool isKeras2 = contents.kerasVersion.starts_with("2.");
+    read =
+        GraphReader(contents.weights, problems, isKeras2).read(contents.config);
+  } catch (const Error &error) {
+    problems.add(error.what());
+  } catch (const std::bad_alloc &) {
+    problems.add("there is not enough memory to read it");
+  }
+  if (!problems.empty())
+    throw ModelError(withFile(path, problems.all()));
+
+  Model model;
+  model.name = read.name;
+  model.inputNames = read.inputNames;
+  model.outputNames = read.outputNames;
+  for (const Value &value : read.inputs)
+    model.inputs.push_back(value.tensor);
+  for (const Value &value : read.outputs)
+    model.outputs.push_back(value.tensor);
+  return model;
+}
