@@ -118,13 +118,6 @@ static SmallVector<int64_t> invert(ArrayRef<int64_t> permutation) {
   return inverse;
 }
 
-static Value transpose(OpBuilder &b, Location loc, Value x,
-                       ArrayRef<int64_t> permutation) {
-  if (llvm::is_sorted(permutation))
-    return x;
-  return TransposeOp::create(b, loc, x, permutation);
-}
-
 Values GatherOp::vjp(OpBuilder &b, ValueRange cotangents) {
   // y takes slices of x, so dx adds the slices of dy up where they came from.
   // scatter_add works along axis 0: the gathered axis moves there and back.
@@ -136,11 +129,11 @@ Values GatherOp::vjp(OpBuilder &b, ValueRange cotangents) {
       axesToFront(getX().getType().getRank(), getAxis(), 1);
   SmallVector<int64_t> inResult = axesToFront(getType().getRank(), getAxis(),
                                               getIndices().getType().getRank());
-  Value x = transpose(b, getLoc(), getX(), inX);
+  Value x = permuteAxes(b, getLoc(), getX(), inX);
   Value zeros = createZerosLike(b, getLoc(), x);
-  Value updates = transpose(b, getLoc(), cotangents[0], inResult);
+  Value updates = permuteAxes(b, getLoc(), cotangents[0], inResult);
   Value sums = ScatterAddOp::create(b, getLoc(), zeros, getIndices(), updates);
-  return {transpose(b, getLoc(), sums, invert(inX)), Value()};
+  return {permuteAxes(b, getLoc(), sums, invert(inX)), Value()};
 }
 
 Values ScatterAddOp::vjp(OpBuilder &b, ValueRange cotangents) {

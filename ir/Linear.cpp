@@ -130,7 +130,7 @@ static Value dotVjp(OpBuilder &b, Location loc, Value dy, Value other,
   });
   for (size_t pair : pairs)
     permutation[own.contract[pair]] = position++;
-  return TransposeOp::create(b, loc, product, permutation);
+  return permuteAxes(b, loc, product, permutation);
 }
 
 Values DotGeneralOp::vjp(OpBuilder &b, ValueRange cotangents) {

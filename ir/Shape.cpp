@@ -454,8 +454,13 @@ static Value reshapeLike(OpBuilder &b, Location loc, Value dy, Value x) {
   if (dy.getType() == x.getType())
     return dy;
   auto type = cast<RankedTensorType>(x.getType());
+  // A `?` that followed from static extents would not be a `?` in the type.
+  bool followsFromCount =
+      type.hasStaticShape() ||
+      (hasOneShape(type.getShape()) &&
+       !cast<RankedTensorType>(dy.getType()).hasStaticShape());
   Value shape;
-  if (!hasOneShape(type.getShape()))
+  if (!followsFromCount)
     shape = ShapeOp::create(b, loc, x);
   return ReshapeOp::create(b, loc, dy, shape, type.getShape());
 }
@@ -594,6 +599,18 @@ Values ConcatOp::vjp(OpBuilder &b, ValueRange cotangents) {
   return grads;
 }
 
+/// The extents of `x`, the one of `axis` times `factor`.
+static Value scaleExtent(OpBuilder &b, Location loc, Value x, int64_t axis,
+                         int64_t factor) {
+  int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
+  SmallVector<int64_t> factors(rank, 1);
+  factors[axis] = factor;
+  auto type = RankedTensorType::get(rank, b.getI64Type());
+  return MulOp::create(
+      b, loc, ShapeOp::create(b, loc, x),
+      ConstantOp::create(b, loc, DenseIntElementsAttr::get(type, factors)));
+}
+
 /// `x` with `stride - 1` zeros after each element of one axis.
 static Value spreadAxis(OpBuilder &b, Location loc, Value x, int64_t axis,
                         int64_t stride) {
@@ -603,14 +620,11 @@ static Value spreadAxis(OpBuilder &b, Location loc, Value x, int64_t axis,
   SmallVector<int64_t> target(type.getShape());
   if (ShapedType::isStatic(target[axis]))
     target[axis] *= stride;
-  SmallVector<int64_t> factors(type.getRank(), 1);
-  factors[axis] = stride;
-  auto extents = RankedTensorType::get(type.getRank(), b.getI64Type());
-  Value shape = MulOp::create(
-      b, loc, ShapeOp::create(b, loc, x),
-      ConstantOp::create(b, loc, DenseIntElementsAttr::get(extents, factors)));
   Value columns = ExpandDimsOp::create(b, loc, x, axis + 1);
   Value padded = padAxis(b, loc, columns, axis + 1, 0, stride - 1);
+  Value shape;
+  if (!hasOneShape(target))
+    shape = scaleExtent(b, loc, x, axis, stride);
   return ReshapeOp::create(b, loc, padded, shape, target);
 }
 

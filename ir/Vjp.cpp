@@ -52,3 +52,10 @@ Value keratin::ktn::sumLike(OpBuilder &b, Location loc, Value dy, Value x) {
     shape = ShapeOp::create(b, loc, x);
   return ReshapeOp::create(b, loc, dy, shape, type.getShape());
 }
+
+Value keratin::ktn::permuteAxes(OpBuilder &b, Location loc, Value x,
+                                ArrayRef<int64_t> permutation) {
+  if (llvm::is_sorted(permutation))
+    return x;
+  return TransposeOp::create(b, loc, x, permutation);
+}

@@ -30,6 +30,10 @@ mlir::Value broadcastLike(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
 mlir::Value sumLike(mlir::OpBuilder &b, mlir::Location loc, mlir::Value dy,
                     mlir::Value x);
 
+/// `x` transposed, or x itself when the permutation changes nothing.
+mlir::Value permuteAxes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                        llvm::ArrayRef<int64_t> permutation);
+
 } // namespace keratin::ktn
 
 #endif // KERATIN_IR_VJP_H
