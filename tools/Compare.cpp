@@ -1,0 +1,134 @@
+//===- Compare.cpp - arrays of files and of models ------------------------===//
+#include "Compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace keratin {
+
+/// The array called `prefix + key` or `name`; else, for the only tensor, the
+/// only array that does not begin with `otherPrefix`.
+static const Array *findArray(const Arrays &arrays, const std::string &prefixed,
+                              const std::string &name, bool isOnly,
+                              std::string_view otherPrefix) {
+  for (const std::string &key : {prefixed, name})
+    if (auto found = arrays.find(key); found != arrays.end())
+      return &found->second;
+  const Array *only = nullptr;
+  for (const auto &[key, array] : arrays) {
+    if (key.starts_with(otherPrefix))
+      continue;
+    if (!isOnly || only)
+      return nullptr;
+    only = &array;
+  }
+  return only;
+}
+
+static std::string namesOf(const Arrays &arrays) {
+  std::string names;
+  for (const auto &[name, array] : arrays)
+    names += (names.empty() ? "" : ", ") + name;
+  return names;
+}
+
+std::vector<Array> pickInputs(const Arrays &arrays,
+                              const std::vector<backend::TensorInfo> &inputs,
+                              const std::string &path) {
+  std::vector<Array> picked;
+  std::string problems;
+  for (const backend::TensorInfo &input : inputs) {
+    const Array *found = findArray(arrays, "in_" + input.name, input.name,
+                                   inputs.size() == 1, "out_");
+    if (!found) {
+      problems += (problems.empty() ? "" : "\n") + path +
+                  ": no array for the input '" + input.name +
+                  "': expected 'in_" + input.name + "' or '" + input.name +
+                  "', has " + namesOf(arrays);
+      continue;
+    }
+    if (isFloat(found->dtype()) && !isFloat(input.dtype))
+      throw Error(path + ": the array for the input '" + input.name +
+                  "' is " + std::string(dtypeName(found->dtype())) +
+                  ", expected " + std::string(dtypeName(input.dtype)));
+    picked.push_back(found->to(input.dtype));
+  }
+  if (!problems.empty())
+    throw Error(problems);
+  return picked;
+}
+
+std::string Comparison::problem(double limit) const {
+  char text[64];
+  if (!isFinite)
+    return "output '" + worstOutput +
+           "' is not finite where the reference is";
+  std::snprintf(text, sizeof text, "%g is more than %g", maxRelError, limit);
+  return "output '" + worstOutput + "': max_rel_error " + text;
+}
+
+/// max |y - ref| / max |ref|, over the places where the reference is finite.
+static double relativeError(const Array &values, const Array &reference) {
+  double difference = 0, scale = 0;
+  for (int64_t index = 0; index < values.size(); ++index) {
+    double expected = reference.at(index), value = values.at(index);
+    if (!std::isfinite(expected))
+      continue;
+    if (!std::isfinite(value))
+      return std::numeric_limits<double>::infinity();
+    difference = std::max(difference, std::abs(value - expected));
+    scale = std::max(scale, std::abs(expected));
+  }
+  // Against zeros there is no relative error; the absolute one then.
+  return scale > 0 ? difference / scale : difference;
+}
+
+Comparison compare(const std::vector<Array> &outputs,
+                   const std::vector<backend::TensorInfo> &infos,
+                   const Arrays &expected, const std::string &path) {
+  Comparison comparison;
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    const std::string &name = infos[index].name;
+    std::string key = "out_" + std::to_string(index);
+    const Array *reference =
+        findArray(expected, key, name, outputs.size() == 1, "in_");
+    if (!reference)
+      throw Error(path + ": no array for the output '" + name +
+                  "': expected '" + key + "' or '" + name + "', has " +
+                  namesOf(expected));
+    if (reference->shape() != outputs[index].shape())
+      throw Error(path + ": output '" + name + "' has shape " +
+                  shapeName(outputs[index].shape()) + ", expected " +
+                  shapeName(reference->shape()));
+    double error = relativeError(outputs[index], *reference);
+    if (error > comparison.maxRelError || comparison.worstOutput.empty()) {
+      comparison.maxRelError = error;
+      comparison.worstOutput = name;
+    }
+  }
+  comparison.isFinite = std::isfinite(comparison.maxRelError);
+  return comparison;
+}
+
+std::string summarize(const Array &array) {
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  double sum = 0;
+  for (int64_t index = 0; index < array.size(); ++index) {
+    double value = array.at(index);
+    least = std::min(least, value);
+    most = std::max(most, value);
+    sum += value;
+  }
+  std::string text(dtypeName(array.dtype()));
+  text += " " + shapeName(array.shape());
+  if (array.size() == 0)
+    return text;
+  char numbers[128];
+  std::snprintf(numbers, sizeof numbers, ", min %g, max %g, mean %g", least,
+                most, sum / static_cast<double>(array.size()));
+  return text + numbers;
+}
+
+} // namespace keratin

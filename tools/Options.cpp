@@ -1,0 +1,120 @@
+//===- Options.cpp - command line options that tools share ----------------===//
+#include "Options.h"
+
+#include <charconv>
+
+namespace keratin {
+
+std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+}
+
+void addOptimizationFlags(CLI::App &app, bool &optimize) {
+  app.add_option_function<std::string>(
+         "-O", [&optimize](const std::string &level) { optimize = level == "2"; },
+         "0: plain loops, the reference; 2: fast code, the default")
+      ->check(CLI::IsMember({"0", "2"}));
+}
+
+void addThreadsOption(CLI::App &app) {
+  app.add_option_function<std::string>(
+      "--threads",
+      [](const std::string &) {},
+      "number of threads that the code uses; only 1 is supported")
+      ->check([](const std::string &text) {
+        return text == "1" ? std::string()
+                           : "models run on 1 thread, " + text +
+                                 " are not supported";
+      });
+}
+
+void addPrecisionOption(CLI::App &app) {
+  app.add_option_function<std::string>(
+      "--precision",
+      [](const std::string &) {},
+      "of products; only f32 is supported")
+      ->check([](const std::string &text) {
+        return text == "f32" ? std::string()
+                             : "precision '" + text +
+                                   "' is not supported, only f32 is";
+      });
+}
+
+/// A positive number, nothing before or after it.
+static std::optional<int64_t> parseExtent(std::string_view text) {
+  int64_t value;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1)
+    return std::nullopt;
+  return value;
+}
+
+std::string isBatch(const std::string &text) {
+  if (text == "dynamic" || parseExtent(text))
+    return "";
+  return "'" + text + "' is neither 'dynamic' nor a positive number";
+}
+
+/// Splits "NAME=2x3x4"; nothing when it is not of this form.
+static std::optional<NamedShapes::value_type>
+parseInputShape(std::string_view text) {
+  size_t equal = text.rfind('=');
+  if (equal == std::string_view::npos || equal == 0)
+    return std::nullopt;
+  std::vector<int64_t> shape;
+  std::string_view rest = text.substr(equal + 1);
+  while (true) {
+    size_t end = std::min(rest.find('x'), rest.size());
+    std::optional<int64_t> extent = parseExtent(rest.substr(0, end));
+    if (!extent)
+      return std::nullopt;
+    shape.push_back(*extent);
+    if (end == rest.size())
+      break;
+    rest.remove_prefix(end + 1);
+  }
+  return NamedShapes::value_type(text.substr(0, equal), std::move(shape));
+}
+
+std::string isInputShape(const std::string &text) {
+  return parseInputShape(text) ? ""
+                               : "'" + text + "' is not of the form NAME=2x3x4";
+}
+
+NamedShapes parseInputShapes(const std::vector<std::string> &texts) {
+  NamedShapes shapes;
+  for (const std::string &text : texts)
+    shapes.insert(*parseInputShape(text));
+  return shapes;
+}
+
+std::vector<std::vector<int64_t>>
+orderShapes(const std::vector<backend::TensorInfo> &inputs,
+            const NamedShapes &shapes) {
+  if (shapes.empty())
+    return {};
+  std::vector<std::vector<int64_t>> ordered;
+  size_t used = 0;
+  std::string names;
+  for (const backend::TensorInfo &input : inputs) {
+    auto given = shapes.find(input.name);
+    used += given != shapes.end();
+    ordered.push_back(given != shapes.end() ? given->second : input.shape);
+    names += (names.empty() ? "" : ", ") + input.name;
+  }
+  for (const auto &[name, shape] : shapes)
+    if (used != shapes.size() &&
+        std::none_of(inputs.begin(), inputs.end(),
+                     [&](auto &input) { return input.name == name; }))
+      throw Error("--input-shape names '" + name +
+                  "', the inputs are: " + names);
+  return ordered;
+}
+
+} // namespace keratin

@@ -1,0 +1,40 @@
+//===- Options.h - command line options that tools share --------*- C++ -*-===//
+#ifndef KERATIN_TOOLS_OPTIONS_H
+#define KERATIN_TOOLS_OPTIONS_H
+
+#include "IrFile.h"
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace keratin {
+
+/// Parses; the exit status when the program is to end: 0 after help, 2 for
+/// wrong usage.
+std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv);
+
+/// -O0 and -O2.
+void addOptimizationFlags(CLI::App &app, bool &optimize);
+/// --threads: only 1 so far.
+void addThreadsOption(CLI::App &app);
+/// --precision: only f32 so far.
+void addPrecisionOption(CLI::App &app);
+
+/// Checks of the words of options: an empty string is fine.
+std::string isBatch(const std::string &text);
+std::string isInputShape(const std::string &text);
+
+/// "NAME=2x3x4"s that isInputShape has accepted.
+NamedShapes parseInputShapes(const std::vector<std::string> &texts);
+
+/// The shapes in the order of the inputs, unnamed ones as they are; empty when
+/// none is named. Throws Error for a name that no input has.
+std::vector<std::vector<int64_t>>
+orderShapes(const std::vector<backend::TensorInfo> &inputs,
+            const NamedShapes &shapes);
+
+} // namespace keratin
+
+#endif // KERATIN_TOOLS_OPTIONS_H

@@ -1,0 +1,210 @@
+//===- Runnable.cpp - a model that can be run -----------------------------===//
+#include "Runnable.h"
+
+#include "keratin/model.h"
+#include "keratin/runtime.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+
+namespace K = keratin::backend;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Models of Keras
+//===----------------------------------------------------------------------===//
+
+namespace {
+class KerasModel final : public Runnable {
+public:
+  KerasModel(const std::string &path, const K::CompileSettings &settings)
+      : model(loadModel(path)),
+        function(K::function(
+            model.inputs, model.outputs, /*updates=*/{},
+            {model.name, model.inputNames, model.outputNames})) {
+    function.configure(settings);
+    profiled = settings.profile;
+    inputList = function.inputs();
+    outputList = function.outputs();
+  }
+
+  const ktn_model_info_t &
+  prepare(const std::vector<K::Shape> &inputShapes) override {
+    shapes = inputShapes;
+    return *function.compiled(shapes);
+  }
+
+  std::string setProfileHook(ktn_profile_fn_t hook, void *user) override {
+    function.setProfileHook(shapes, hook, user);
+    return "";
+  }
+
+private:
+  Model model;
+  K::Function function;
+  std::vector<K::Shape> shapes;
+  bool profiled = false;
+};
+} // namespace
+
+std::unique_ptr<Runnable> openModel(const std::string &path,
+                                    const K::CompileSettings &settings) {
+  return std::make_unique<KerasModel>(path, settings);
+}
+
+//===----------------------------------------------------------------------===//
+// Shared libraries
+//===----------------------------------------------------------------------===//
+
+static std::vector<K::TensorInfo> readTensors(const ktn_tensor_info_t *tensors,
+                                              int32_t count) {
+  std::vector<K::TensorInfo> list;
+  for (int32_t index = 0; index < count; ++index) {
+    const ktn_tensor_info_t &tensor = tensors[index];
+    K::Shape shape(tensor.shape, tensor.shape + tensor.rank);
+    list.push_back({tensor.name, static_cast<DType>(tensor.dtype), shape});
+  }
+  return list;
+}
+
+namespace {
+class LibraryModel final : public Runnable {
+public:
+  LibraryModel(const std::string &path, const std::string &weights);
+  ~LibraryModel() override {
+    ktn_weights_close(mapped, &info);
+    if (library)
+      dlclose(library);
+  }
+
+  const ktn_model_info_t &
+  prepare(const std::vector<K::Shape> &inputShapes) override;
+
+  std::string setProfileHook(ktn_profile_fn_t hook, void *user) override {
+    if (!info.set_profile)
+      return "was compiled without --profile";
+    info.set_profile(hook, user);
+    return "";
+  }
+
+private:
+  void mapWeights(const std::string &path);
+
+  void *library = nullptr;
+  ktn_model_info_t info = {};
+  const void *mapped = nullptr;
+};
+} // namespace
+
+LibraryModel::LibraryModel(const std::string &path,
+                           const std::string &weights) {
+  // A name without a slash would be looked for in the system's directories.
+  std::string file = std::filesystem::absolute(path).string();
+  library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    throw Error(path + ": cannot be loaded: " + dlerror());
+  auto *found = static_cast<const ktn_model_info_t *>(
+      dlsym(library, "keratin_model"));
+  if (!found)
+    throw Error(path + ": has no symbol 'keratin_model': not a library made "
+                       "by keratinc --emit=so");
+  if (found->abi_version != KTN_ABI_VERSION ||
+      found->struct_size != sizeof(ktn_model_info_t))
+    throw Error(path + ": was made for version " +
+                std::to_string(found->abi_version) +
+                " of the model interface, this program has version " +
+                std::to_string(KTN_ABI_VERSION));
+  info = *found;
+  inputList = readTensors(info.inputs, info.num_inputs);
+  outputList = readTensors(info.outputs, info.num_outputs);
+  if (info.weights_bytes > 0 && !info.weights)
+    mapWeights(weights.empty() ? std::filesystem::path(path)
+                                     .replace_extension(".weights")
+                                     .string()
+                               : weights);
+}
+
+void LibraryModel::mapWeights(const std::string &path) {
+  ktn_status_t status = ktn_weights_open(path.c_str(), &info, &mapped);
+  if (status != KTN_OK)
+    throw Error(path + ": " + ktn_status_name(status));
+  info.weights = mapped;
+}
+
+const ktn_model_info_t &
+LibraryModel::prepare(const std::vector<K::Shape> &inputShapes) {
+  int64_t batch = info.batch;
+  for (size_t index = 0; index < inputShapes.size(); ++index) {
+    const K::TensorInfo &input = inputList[index];
+    const K::Shape &given = inputShapes[index];
+    bool fits = given.size() == input.shape.size();
+    for (size_t axis = 0; fits && axis < given.size(); ++axis) {
+      int64_t expected = input.shape[axis];
+      if (expected < 0) {
+        batch = batch < 0 ? given[axis] : batch;
+        expected = batch;
+      }
+      fits = given[axis] == expected;
+    }
+    if (!fits)
+      throw Error("input '" + input.name + "' has shape " + shapeName(given) +
+                  " but the model takes " + shapeName(input.shape));
+  }
+  return info;
+}
+
+std::unique_ptr<Runnable> openLibrary(const std::string &path,
+                                      const std::string &weights) {
+  return std::make_unique<LibraryModel>(path, weights);
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// The batch that the inputs have: the extent where the descriptor says -1.
+static int64_t batchOf(const ktn_model_info_t &info,
+                       const std::vector<Array> &inputs) {
+  for (int32_t index = 0; index < info.num_inputs; ++index)
+    for (int32_t axis = 0; axis < info.inputs[index].rank; ++axis)
+      if (info.inputs[index].shape[axis] < 0)
+        return inputs[index].shape()[axis];
+  return info.batch < 0 ? 1 : info.batch;
+}
+
+Runner::Runner(const ktn_model_info_t &info, const std::vector<Array> &inputs)
+    : info(info), inputArrays(inputs), batchSize(batchOf(info, inputs)),
+      arena(nullptr, std::free) {
+  ktn_status_t status = ktn_arena_bytes(&info, batchSize, &arenaSize);
+  if (status != KTN_OK)
+    throw Error("batch " + std::to_string(batchSize) + ": " +
+                ktn_status_name(status));
+  int64_t rounded = (arenaSize + KTN_ALIGNMENT - 1) / KTN_ALIGNMENT;
+  arena.reset(std::aligned_alloc(KTN_ALIGNMENT, rounded * KTN_ALIGNMENT));
+  if (!arena)
+    throw Error("no memory for an arena of " + std::to_string(arenaSize) +
+                " bytes");
+  for (const Array &input : inputArrays)
+    inputData.push_back(input.data());
+  for (const K::TensorInfo &output :
+       readTensors(info.outputs, info.num_outputs)) {
+    K::Shape shape = output.shape;
+    for (int64_t &extent : shape)
+      extent = extent < 0 ? batchSize : extent;
+    results.emplace_back(output.dtype, shape);
+  }
+  for (Array &result : results)
+    outputData.push_back(result.mutableData());
+}
+
+void Runner::run() {
+  ktn_status_t status = info.run(info.weights, arena.get(), batchSize,
+                                 inputData.data(), outputData.data());
+  if (status != KTN_OK)
+    throw Error(std::string("the model refused to run: ") +
+                ktn_status_name(status));
+}
+
+} // namespace keratin

@@ -1,0 +1,254 @@
+//===- keratin-run.cpp - runs a model and compares its outputs ------------===//
+#include "Compare.h"
+#include "Npz.h"
+#include "Options.h"
+#include "Profile.h"
+#include "Report.h"
+#include "Runnable.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sys/resource.h>
+
+namespace K = keratin::backend;
+using namespace keratin;
+
+namespace {
+
+struct Arguments {
+  std::string model, inputs, expect, outputs, weights, batch;
+  std::vector<std::string> inputShapes;
+  K::CompileSettings settings;
+  double maxRelError = 1e-5;
+  uint64_t seed = 0;
+  int repeat = 1;
+  bool json = false;
+};
+
+/// What there is to say after a run.
+struct Results {
+  std::vector<double> latencies; // ms, sorted
+  double loadMs = 0, compileMs = 0;
+  int64_t arenaBytes = 0;
+  std::optional<Comparison> comparison;
+
+  double quantile(double part) const {
+    return latencies[static_cast<size_t>(part * (latencies.size() - 1) + 0.5)];
+  }
+};
+
+class Stopwatch {
+public:
+  double ms() const {
+    return std::chrono::duration<double, std::milli>(
+               std::chrono::steady_clock::now() - start)
+        .count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point start =
+      std::chrono::steady_clock::now();
+};
+
+} // namespace
+
+/// Random elements that any model takes: [-1, 1), 0…9 or a coin.
+static Array randomArray(DType dtype, const K::Shape &shape,
+                         std::mt19937_64 &random) {
+  Array array(dtype, shape);
+  std::uniform_real_distribution<double> real(-1, 1);
+  for (int64_t index = 0; index < array.size(); ++index)
+    array.set(index, isFloat(dtype)        ? real(random)
+                     : dtype == DType::Bool ? random() % 2
+                                            : random() % 10);
+  return array;
+}
+
+/// The shape of an input that no file gives.
+static K::Shape randomShape(const K::TensorInfo &input,
+                            const NamedShapes &shapes, int64_t batch) {
+  if (auto given = shapes.find(input.name); given != shapes.end())
+    return given->second;
+  K::Shape shape = input.shape;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] >= 0)
+      continue;
+    if (axis > 0)
+      throw Error("input '" + input.name + "' has shape " + shapeName(shape) +
+                  ": give --inputs, or --input-shape " + input.name + "=…");
+    shape[axis] = batch;
+  }
+  return shape;
+}
+
+/// The model's inputs from the file, or random ones without a file.
+static std::vector<Array> makeInputs(const Runnable &model,
+                                     const Arguments &given) {
+  std::vector<Array> arrays;
+  if (!given.inputs.empty())
+    return pickInputs(readArrays(given.inputs), model.inputs(), given.inputs);
+  std::mt19937_64 random(given.seed);
+  NamedShapes shapes = parseInputShapes(given.inputShapes);
+  int64_t batch = given.batch.empty() ? 1 : std::stoll(given.batch);
+  for (const K::TensorInfo &input : model.inputs())
+    arrays.push_back(
+        randomArray(input.dtype, randomShape(input, shapes, batch), random));
+  return arrays;
+}
+
+static std::unique_ptr<Runnable> open(const Arguments &given) {
+  if (given.model.ends_with(".so"))
+    return openLibrary(given.model, given.weights);
+  return openModel(given.model, given.settings);
+}
+
+static void writeOutputs(const std::string &path,
+                         const std::vector<Array> &outputs) {
+  Arrays arrays;
+  for (size_t index = 0; index < outputs.size(); ++index)
+    arrays["out_" + std::to_string(index)] = outputs[index];
+  writeArrays(path, arrays);
+}
+
+/// Times the runs; the first of several only warms the caches.
+static void measure(Runner &runner, int repeat, Results &results) {
+  if (repeat > 1)
+    runner.run();
+  for (int run = 0; run < repeat; ++run) {
+    Stopwatch clock;
+    runner.run();
+    results.latencies.push_back(clock.ms());
+  }
+  std::sort(results.latencies.begin(), results.latencies.end());
+}
+
+static double peakRssMb() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+static void printJson(const Results &results) {
+  nlohmann::json json = {{"latency_ms",
+                          {{"median", results.quantile(0.5)},
+                           {"min", results.latencies.front()},
+                           {"p99", results.quantile(0.99)}}},
+                         {"compile_ms", results.compileMs},
+                         {"load_ms", results.loadMs},
+                         {"peak_rss_mb", peakRssMb()},
+                         {"arena_bytes", results.arenaBytes}};
+  json["max_rel_error"] = nullptr;
+  // JSON has no infinity: an output that is not finite has no error to name.
+  if (results.comparison && std::isfinite(results.comparison->maxRelError))
+    json["max_rel_error"] = results.comparison->maxRelError;
+  std::cout << json.dump() << '\n';
+}
+
+static void printText(const Results &results, const Runner &runner,
+                      const Runnable &model) {
+  for (size_t index = 0; index < runner.outputs().size(); ++index)
+    std::cout << model.outputs()[index].name << ": "
+              << summarize(runner.outputs()[index]) << '\n';
+  std::printf("latency: median %.3f ms, min %.3f ms, p99 %.3f ms (%zu runs, "
+              "batch %lld)\n",
+              results.quantile(0.5), results.latencies.front(),
+              results.quantile(0.99), results.latencies.size(),
+              static_cast<long long>(runner.batch()));
+  std::printf("load %.1f ms, compile %.1f ms, arena %lld bytes, peak memory "
+              "%.1f MB\n",
+              results.loadMs, results.compileMs,
+              static_cast<long long>(results.arenaBytes), peakRssMb());
+  if (results.comparison)
+    std::printf("max_rel_error: %g\n", results.comparison->maxRelError);
+}
+
+/// The exit status.
+static int runModel(const Arguments &given) {
+  Results results;
+  Stopwatch load;
+  std::unique_ptr<Runnable> model = open(given);
+  results.loadMs = load.ms();
+  std::vector<Array> inputs = makeInputs(*model, given);
+  std::vector<K::Shape> shapes;
+  for (const Array &input : inputs)
+    shapes.push_back(input.shape());
+  Stopwatch compile;
+  const ktn_model_info_t &info = model->prepare(shapes);
+  results.compileMs = compile.ms();
+
+  Runner runner(info, inputs);
+  results.arenaBytes = runner.arenaBytes();
+  measure(runner, given.repeat, results);
+  if (!given.expect.empty())
+    results.comparison =
+        compare(runner.outputs(), model->outputs(), readArrays(given.expect),
+                given.expect);
+  if (!given.outputs.empty())
+    writeOutputs(given.outputs, runner.outputs());
+
+  std::fflush(stdout);
+  given.json ? printJson(results) : printText(results, runner, *model);
+  std::cout.flush();
+  if (given.settings.profile)
+    profile(*model, runner, info, given.repeat,
+            given.json ? std::cerr : std::cout);
+  if (!results.comparison || results.comparison->passes(given.maxRelError))
+    return 0;
+  printErrors(results.comparison->problem(given.maxRelError));
+  return 1;
+}
+
+int main(int argc, char **argv) {
+  CLI::App app("Runs a model, compares its outputs, measures its time.",
+               "keratin-run");
+  Arguments given;
+  app.add_option("model", given.model,
+                 "model saved by Keras (.keras, .h5), or compiled (.so)")
+      ->required()
+      ->check(CLI::ExistingPath);
+  app.add_option("--inputs", given.inputs,
+                 ".npz with arrays in_NAME or NAME, or .npy; else random")
+      ->check(CLI::ExistingFile);
+  app.add_option("--expect", given.expect,
+                 ".npz with arrays out_INDEX or NAME, or .npy, to compare with")
+      ->check(CLI::ExistingFile);
+  app.add_option("--max-rel-error", given.maxRelError,
+                 "of max |y - ref| / max |ref|, worst output")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--seed", given.seed, "of random inputs");
+  app.add_option("--batch", given.batch, "of random inputs")->check(isBatch);
+  app.add_option("--input-shape", given.inputShapes,
+                 "NAME=2x3x4: the shape of a random input")
+      ->check(isInputShape);
+  addOptimizationFlags(app, given.settings.optimize);
+  app.add_option("--target", given.settings.target,
+                 "as of keratinc; must run here")
+      ->capture_default_str();
+  addThreadsOption(app);
+  app.add_option("--repeat", given.repeat, "runs to measure")
+      ->check(CLI::Range(1, 1000000));
+  app.add_flag("--profile", given.settings.profile,
+               "print the time of each kernel");
+  app.add_option("--weights", given.weights,
+                 "external weights of a .so; else PREFIX.weights")
+      ->check(CLI::ExistingFile);
+  app.add_option("--outputs", given.outputs,
+                 ".npz for arrays out_INDEX, or .npy");
+  app.add_flag("--json", given.json, "print one JSON object");
+  if (std::optional<int> status = parseCommandLine(app, argc, argv))
+    return *status;
+  if (given.batch == "dynamic")
+    given.batch.clear();
+  try {
+    return runModel(given);
+  } catch (const std::exception &error) {
+    printErrors(error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,107 @@
+//===- keratinc.cpp - compiles a model ahead of time ----------------------===//
+#include "IrFile.h"
+#include "Options.h"
+#include "Report.h"
+
+#include "keratin/model.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+namespace K = keratin::backend;
+using namespace keratin;
+
+namespace {
+struct Arguments {
+  std::string model, prefix, batch = "dynamic";
+  std::vector<std::string> dump, inputShapes;
+  K::SaveOptions options;
+  bool printKernels = false;
+};
+} // namespace
+
+static std::vector<K::KernelInfo> compileModel(const Arguments &given) {
+  NamedShapes shapes = parseInputShapes(given.inputShapes);
+  if (given.model.ends_with(".mlir"))
+    return IrFile(given.model).save(given.prefix, given.options, shapes);
+  Model model = loadModel(given.model);
+  K::FunctionNames names{model.name, model.inputNames, model.outputNames};
+  K::Function function =
+      K::function(model.inputs, model.outputs, /*updates=*/{}, names);
+  K::SaveOptions options = given.options;
+  options.inputShapes = orderShapes(function.inputs(), shapes);
+  function.save(given.prefix, options);
+  return given.printKernels ? function.kernels(options)
+                            : std::vector<K::KernelInfo>();
+}
+
+int main(int argc, char **argv) {
+  CLI::App app("Compiles a Keras model to native code.", "keratinc");
+  Arguments given;
+  K::SaveOptions &options = given.options;
+  app.add_option("model", given.model,
+                 "model saved by Keras (.keras, .h5), or IR (.mlir)")
+      ->required()
+      ->check(CLI::ExistingPath);
+  app.add_option("-o,--output", given.prefix,
+                 "PREFIX of the files written; '-' for text on stdout")
+      ->required();
+  app.add_option("--emit", options.emit, "what is written")
+      ->check(CLI::IsMember({"obj", "lib", "so", "exe", "graph", "core",
+                             "layout", "linalg", "kernels", "loops", "llvm",
+                             "asm"}))
+      ->capture_default_str();
+  addOptimizationFlags(app, options.optimize);
+  app.add_option("--target", options.target,
+                 "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
+                 "aarch64-linux-gnu, or TRIPLE,CPU[,FEATURES]")
+      ->capture_default_str();
+  app.add_option("--batch", given.batch, "dynamic, or the only batch accepted")
+      ->check(isBatch)
+      ->capture_default_str();
+  app.add_option("--input-shape", given.inputShapes,
+                 "NAME=2x3x4: the shape of an input, where the model leaves "
+                 "more than the batch open")
+      ->check(isInputShape);
+  app.add_option("--weights", options.weights,
+                 "in the code, or in PREFIX.weights")
+      ->check(CLI::IsMember({"embed", "external"}))
+      ->capture_default_str();
+  app.add_option("--name", options.name,
+                 "prefix of the C symbols; else made from PREFIX");
+  addThreadsOption(app);
+  addPrecisionOption(app);
+  app.add_flag("--profile", options.profile,
+               "let the code call a hook around each kernel");
+  app.add_option("--dump-ir-after", given.dump,
+                 "PASS|all DIR: write the IR after passes to files in DIR")
+      ->expected(2);
+  app.add_flag("--print-kernels", given.printKernels,
+               "print a table of the kernels");
+  app.add_flag("--time-passes", options.timePasses,
+               "print the time of each pass");
+  if (std::optional<int> status = parseCommandLine(app, argc, argv))
+    return *status;
+  if (given.batch != "dynamic")
+    options.batch = std::stoll(given.batch);
+
+  ProgressBar bar;
+  options.progress = [&](std::string_view what, unsigned done,
+                         unsigned total) { bar.show(what, done, total); };
+  try {
+    if (!given.dump.empty()) {
+      options.dumpAfter = given.dump[0];
+      options.dumpDirectory = given.dump[1];
+      std::filesystem::create_directories(options.dumpDirectory);
+    }
+    std::vector<K::KernelInfo> kernels = compileModel(given);
+    if (given.printKernels)
+      printKernels(std::cout, kernels);
+  } catch (const std::exception &error) {
+    printErrors(error.what());
+    return 1;
+  }
+  return 0;
+}
