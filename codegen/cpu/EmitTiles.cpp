@@ -1,8 +1,8 @@
 //===- EmitTiles.cpp - kernels as register tiles --------------------------===//
 #include "codegen/cpu/CpuPasses.h"
 #include "codegen/cpu/KernelCalls.h"
-#include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/PlainLoops.h"
+#include "codegen/cpu/RowEmitter.h"
 #include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -103,7 +103,7 @@ void EmitTiles::runOnOperation() {
     if (failed(verifyKernel(func)))
       return signalPassFailure();
     Kernel kernel(func);
-    if (!emitTileForm(kernel, unit)) {
+    if (!emitTileForm(kernel, unit) && !emitRows(kernel, unit)) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))
         return signalPassFailure();

@@ -216,6 +216,8 @@ Lanes LaneReader::compute(Value tensor, ArrayRef<AffineExpr> position,
                           unsigned width) {
   if (auto known = packed.find(tensor); known != packed.end())
     return loadPacked(known->second, position, width);
+  if (auto [memref, rows] = scratch.lookup(tensor); memref)
+    return load(memref, position.drop_front(rows), width);
   if (Value memref = kernel.memrefOf(tensor))
     return load(memref, position, width);
   Operation *op = tensor.getDefiningOp();

@@ -94,6 +94,12 @@ public:
                  mlir::Value number);
   void forgetPacked(mlir::Value tensor) { packed.erase(tensor); }
 
+  /// Reads of `tensor` in the present row, which is the first `rows`
+  /// coordinates, go to `memref`, which has the other dimensions.
+  void setRow(mlir::Value tensor, mlir::Value memref, unsigned rows) {
+    scratch[tensor] = {memref, rows};
+  }
+
   /// The value as an SSA value: a vector of `width` lanes, or a scalar.
   mlir::Value materialize(Lanes lanes, unsigned width);
   /// The value of `expr` at the first lane.
@@ -140,6 +146,7 @@ private:
   llvm::SmallVector<mlir::Value> coordinates, symbols;
   llvm::SmallVector<Memory> scopes;
   llvm::DenseMap<mlir::Value, Packed> packed;
+  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, unsigned>> scratch;
   llvm::DenseMap<mlir::Value, mlir::Value> byteViews;
 };
 

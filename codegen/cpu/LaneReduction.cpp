@@ -13,39 +13,6 @@ using namespace mlir;
 
 namespace keratin {
 
-Value joinAll(OpBuilder &b, const Combiner &combiner,
-              SmallVector<Value> parts) {
-  while (parts.size() > 1) {
-    SmallVector<Value> joined;
-    for (size_t pair = 0; pair + 1 < parts.size(); pair += 2)
-      joined.push_back(combiner.join(b, parts[pair], parts[pair + 1]));
-    if (parts.size() % 2)
-      joined.push_back(parts.back());
-    parts = joined;
-  }
-  return parts[0];
-}
-
-Value joinLanes(OpBuilder &b, Location loc, const Combiner &combiner,
-                Value vector) {
-  int64_t width = cast<VectorType>(vector.getType()).getNumElements();
-  auto part = [&](int64_t from, int64_t size) -> Value {
-    return vector::ExtractStridedSliceOp::create(
-        b, loc, vector, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{size},
-        ArrayRef<int64_t>{1});
-  };
-  for (; width > 1; width /= 2)
-    vector = combiner.join(b, part(0, width / 2), part(width / 2, width / 2));
-  return vector::ExtractOp::create(b, loc, vector, int64_t(0));
-}
-
-Value splat(OpBuilder &b, Location loc, TypedAttr value, unsigned width) {
-  if (width == 0)
-    return arith::ConstantOp::create(b, loc, value);
-  auto type = VectorType::get(width, value.getType());
-  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, value));
-}
-
 namespace {
 class LaneReduction {
 public:
@@ -53,7 +20,7 @@ public:
                 ArrayRef<Output> outputs)
       : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
         root(root), tiling(tiling), outputs(outputs),
-        combiner(*combinerOf(root, 0)) {
+        combiner(*Combiner::of(root, 0)) {
     reader.setLane(tiling.lane);
   }
 
@@ -66,9 +33,7 @@ private:
   Sums reduce(ArrayRef<unsigned> loops, Sums sums);
   Sums alongLane(Sums sums);
   void addVector(Value &sum, int64_t offset, unsigned width);
-  Value identity(unsigned width) {
-    return splat(b, loc, combiner.identity, width);
-  }
+  Value identity(unsigned width) { return combiner.identity(b, width); }
 
   Kernel &kernel;
   OpBuilder &b;
@@ -177,8 +142,7 @@ void LaneReduction::emitElement() {
   sums.push_back(identity(0));
   sums = reduce(tiling.reductions, std::move(sums));
   Value rest = sums.pop_back_val();
-  Value total =
-      joinLanes(b, loc, combiner, joinAll(b, combiner, std::move(sums)));
+  Value total = combiner.joinLanes(b, combiner.joinAll(b, std::move(sums)));
   if (ShapedType::isDynamic(staticLoopExtent(root, tiling.lane)))
     total = combiner.join(b, total, rest);
 

@@ -106,66 +106,6 @@ std::optional<Position> positionOf(Value value, linalg::GenericOp root) {
   return compose(map, dims);
 }
 
-//===----------------------------------------------------------------------===//
-// Reductions
-//===----------------------------------------------------------------------===//
-
-static TypedAttr identityOf(Operation *op, Type type) {
-  Builder b(type.getContext());
-  if (auto number = dyn_cast<FloatType>(type)) {
-    const llvm::fltSemantics &semantics = number.getFloatSemantics();
-    auto infinity = [&](bool negative) {
-      return b.getFloatAttr(type, APFloat::getInf(semantics, negative));
-    };
-    if (isa<arith::AddFOp>(op))
-      return b.getFloatAttr(type, 0.0);
-    if (isa<arith::MulFOp>(op))
-      return b.getFloatAttr(type, 1.0);
-    if (isa<arith::MaximumFOp, arith::MaxNumFOp>(op))
-      return infinity(/*negative=*/true);
-    if (isa<arith::MinimumFOp, arith::MinNumFOp>(op))
-      return infinity(/*negative=*/false);
-    return {};
-  }
-  if (!type.isInteger())
-    return {};
-  unsigned bits = type.getIntOrFloatBitWidth();
-  auto value = [&](const APInt &number) {
-    return b.getIntegerAttr(type, number);
-  };
-  if (isa<arith::AddIOp, arith::OrIOp, arith::XOrIOp, arith::MaxUIOp>(op))
-    return value(APInt::getZero(bits));
-  if (isa<arith::MulIOp>(op))
-    return value(APInt(bits, 1));
-  if (isa<arith::AndIOp, arith::MinUIOp>(op))
-    return value(APInt::getAllOnes(bits));
-  if (isa<arith::MaxSIOp>(op))
-    return value(APInt::getSignedMinValue(bits));
-  if (isa<arith::MinSIOp>(op))
-    return value(APInt::getSignedMaxValue(bits));
-  return {};
-}
-
-std::optional<Combiner> combinerOf(linalg::GenericOp op, unsigned number) {
-  Value yielded = op.getBody()->getTerminator()->getOperand(number);
-  Value sum = op.getRegionOutputArgs()[number];
-  Operation *join = yielded.getDefiningOp();
-  if (!join || join->getNumOperands() != 2 || !sum.hasOneUse() ||
-      *sum.user_begin() != join)
-    return std::nullopt;
-  TypedAttr identity = identityOf(join, yielded.getType());
-  if (!identity)
-    return std::nullopt;
-  return Combiner{join, identity};
-}
-
-Value Combiner::join(OpBuilder &b, Value lhs, Value rhs) const {
-  OperationState state(op->getLoc(), op->getName());
-  state.addOperands({lhs, rhs});
-  state.addTypes(lhs.getType());
-  return b.create(state)->getResult(0);
-}
-
 /// The most bits of a number that computing `tensor` takes.
 static unsigned widestOf(Value tensor) {
   unsigned widest = 16; // narrower vectors of bytes are converted anyway
@@ -268,7 +208,7 @@ bool Classifier::canPanel(const Access &access, unsigned lane) {
 
 /// Goes along a reduction when everything is contiguous there.
 bool Classifier::reduceLanes() {
-  if (root.getNumResults() != 1 || !combinerOf(root, 0))
+  if (root.getNumResults() != 1 || !Combiner::of(root, 0))
     return false;
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
     if (!isReduction(loop) || extent(loop) == 1)

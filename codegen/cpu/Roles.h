@@ -3,6 +3,7 @@
 #define KERATIN_CODEGEN_CPU_ROLES_H
 
 #include "codegen/cpu/LaneReader.h"
+#include "codegen/cpu/Reductions.h"
 #include "codegen/cpu/TileSizes.h"
 
 namespace keratin {
@@ -28,16 +29,6 @@ llvm::SmallVector<Access> accessesOf(Kernel &kernel,
 std::optional<Position> positionOf(mlir::Value value,
                                    mlir::linalg::GenericOp root);
 bool dependsOn(mlir::Value value, mlir::linalg::GenericOp root);
-
-/// The associative operation that joins the partial results of a reduction.
-struct Combiner {
-  mlir::Operation *op;
-  mlir::TypedAttr identity;
-
-  mlir::Value join(mlir::OpBuilder &b, mlir::Value lhs, mlir::Value rhs) const;
-};
-/// The combiner of result `number` of `op`; null for other reductions.
-std::optional<Combiner> combinerOf(mlir::linalg::GenericOp op, unsigned number);
 
 /// Elements in a vector of the widest type that computing `tensor` takes.
 unsigned lanesOf(mlir::Value tensor, const VectorUnit &unit);

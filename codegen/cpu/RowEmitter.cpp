@@ -1,0 +1,408 @@
+//===- RowEmitter.cpp - kernels computed row by row -----------------------===//
+//
+// A row is read in passes: each computes all reductions whose operands are
+// known by then, with a few vectors of partial results; the last stores the
+// results. Elementwise values are computed in each pass that reads them, but
+// those that are expensive and read again are kept in a scratch row, which
+// stays in the first cache.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/RowEmitter.h"
+
+#include "codegen/cpu/LaneReader.h"
+#include "codegen/cpu/Reductions.h"
+#include "codegen/cpu/Roles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+
+class RowEmitter {
+public:
+  RowEmitter(Kernel &kernel, const VectorUnit &unit)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        unit(unit) {}
+
+  bool matches();
+  void run();
+
+private:
+  using Sums = SmallVector<Value>;
+  /// What one reading of the row computes.
+  struct Pass {
+    SmallVector<linalg::GenericOp> reductions;
+    llvm::SmallSetVector<Value, 4> stored;
+    unsigned streams = 1; ///< vectors of partial results of each reduction
+  };
+
+  bool isReduction(Operation *op) const {
+    auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
+    return generic && generic.getNumReductionLoops() != 0;
+  }
+  bool isRow(Value value) const {
+    return cast<RankedTensorType>(value.getType()).getRank() == int64_t(loops);
+  }
+  bool fits(linalg::GenericOp op);
+  void forEachOperand(linalg::GenericOp op,
+                      llvm::function_ref<void(Value)> visit);
+  bool isKnown(Value value);
+  bool isExpensive(Value value);
+  bool computesExpensive(Value value);
+  unsigned usesInRow(Value value);
+  void collectStored(Value value, Pass &pass);
+
+  void emitRow();
+  bool nextPass(Pass &pass);
+  void emitPass(const Pass &pass);
+  Sums trailingLoops(const Pass &pass, unsigned loop, Sums sums);
+  Sums alongLane(const Pass &pass, Sums sums);
+  void turn(const Pass &pass, Sums &sums, unsigned stream, int64_t offset,
+            unsigned width);
+  Value memoryFor(Value value);
+  Position point(int64_t offset);
+
+  Kernel &kernel;
+  OpBuilder &b;
+  Location loc;
+  LaneReader reader;
+  const VectorUnit &unit;
+  unsigned rows = 0, loops = 0, lanes = 0;
+  SmallVector<int64_t> extents;        ///< of the row
+  linalg::GenericOp whole;             ///< one with all the loops
+  llvm::DenseSet<Value> done;          ///< reductions and stored values
+  llvm::DenseMap<Value, Value> places; ///< memory of the stored values
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The form
+//===----------------------------------------------------------------------===//
+
+bool RowEmitter::fits(linalg::GenericOp op) {
+  MLIRContext *context = op.getContext();
+  if (op->getNumResults() != 1 || !isVectorizable(op))
+    return false;
+  for (auto extract : op.getBody()->getOps<tensor::ExtractOp>())
+    if (!kernel.memrefOf(extract.getTensor()))
+      return false;
+  unsigned own = op.getNumLoops();
+  if (own != loops && own != rows)
+    return false;
+  for (unsigned loop = rows; loop < own; ++loop)
+    if (staticLoopExtent(op, loop) != extents[loop - rows])
+      return false;
+  bool reduces = isReduction(op);
+  for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray()))
+    if ((type == utils::IteratorType::reduction) != (reduces && loop >= rows))
+      return false;
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(own, context);
+  AffineMap major = identity.getMajorSubMap(rows);
+  if (op.getMatchingIndexingMap(op.getDpsInitOperand(0)) !=
+      (reduces ? major : identity))
+    return false;
+  // Values of the kernel are read in their own row.
+  return llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+    if (!isa<TensorType>(input->get().getType()) ||
+        !input->get().getDefiningOp<linalg::GenericOp>())
+      return true;
+    return op.getMatchingIndexingMap(input) ==
+           (isRow(input->get()) ? identity : major);
+  });
+}
+
+bool RowEmitter::matches() {
+  for (auto op : kernel.from().getOps<linalg::GenericOp>())
+    if (isReduction(op) && !whole)
+      whole = op;
+  if (!whole)
+    return false;
+  rows = whole.getNumParallelLoops();
+  loops = whole.getNumLoops();
+  for (unsigned loop = rows; loop < loops; ++loop) {
+    extents.push_back(staticLoopExtent(whole, loop));
+    if (extents.back() <= 0) // nothing to read, or of unknown length
+      return false;
+  }
+  lanes = unit.bits / 16;
+  for (Operation &op : kernel.from().front().without_terminator()) {
+    if (isa<tensor::PadOp, tensor::ConcatOp>(op))
+      return false;
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic)
+      continue;
+    if (!fits(generic))
+      return false;
+    lanes = std::min(lanes, lanesOf(generic->getResult(0), unit));
+    // Without a way to join partial results there is one.
+    if (isReduction(generic) && !Combiner::of(generic, 0))
+      return false;
+  }
+  lanes = std::min<uint64_t>(lanes, llvm::bit_floor(uint64_t(extents.back())));
+  return llvm::all_of(kernel.results(), [](Value result) {
+    return result.getDefiningOp<linalg::GenericOp>() != nullptr;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+void RowEmitter::forEachOperand(linalg::GenericOp op,
+                                llvm::function_ref<void(Value)> visit) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (operand.get().getDefiningOp<linalg::GenericOp>() &&
+        !op.getMatchingBlockArgument(&operand).use_empty())
+      visit(operand.get());
+}
+
+/// Whether `value` can be computed from what earlier passes have left.
+bool RowEmitter::isKnown(Value value) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  if (!op || done.contains(value))
+    return true;
+  if (isReduction(op))
+    return false;
+  bool known = true;
+  forEachOperand(op, [&](Value operand) { known &= isKnown(operand); });
+  return known;
+}
+
+/// Whether an elementwise value is worth keeping when it is read again.
+bool RowEmitter::isExpensive(Value value) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  return op && !isReduction(op) &&
+         llvm::any_of(*op.getBody(), [](Operation &inner) {
+           return isa<math::MathDialect>(inner.getDialect()) &&
+                  !isa<math::AbsFOp, math::CopySignOp>(inner);
+         });
+}
+
+bool RowEmitter::computesExpensive(Value value) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  if (!op || done.contains(value) || !isRow(value))
+    return false;
+  bool expensive = isExpensive(value);
+  forEachOperand(
+      op, [&](Value operand) { expensive |= computesExpensive(operand); });
+  return expensive;
+}
+
+/// How often passes read the row `value`; a chain of elementwise ops is read
+/// by each pass that reads its end.
+unsigned RowEmitter::usesInRow(Value value) {
+  unsigned uses = 0;
+  for (OpOperand &use : value.getUses()) {
+    auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
+    if (!user || isReduction(user))
+      ++uses;
+    else if (!user.getMatchingBlockArgument(&use).use_empty())
+      uses += usesInRow(user->getResult(0));
+  }
+  return uses;
+}
+
+/// The values under `value` that this pass is to keep.
+void RowEmitter::collectStored(Value value, Pass &pass) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  if (!op || done.contains(value) || isReduction(op) || !isRow(value))
+    return;
+  forEachOperand(op, [&](Value operand) { collectStored(operand, pass); });
+  if (isExpensive(value) && usesInRow(value) > 1)
+    pass.stored.insert(value);
+}
+
+/// The next pass; false when all is done.
+bool RowEmitter::nextPass(Pass &pass) {
+  bool left = false;
+  for (auto op : kernel.from().getOps<linalg::GenericOp>()) {
+    if (!isReduction(op) || done.contains(op->getResult(0)))
+      continue;
+    left = true;
+    bool known = true;
+    forEachOperand(op, [&](Value operand) { known &= isKnown(operand); });
+    if (known)
+      pass.reductions.push_back(op);
+  }
+  bool expensive = false;
+  for (linalg::GenericOp op : pass.reductions)
+    forEachOperand(op, [&](Value operand) {
+      expensive |= computesExpensive(operand);
+      collectStored(operand, pass);
+    });
+  for (Value result : kernel.results())
+    if (!left && isRow(result) && !done.contains(result)) {
+      collectStored(result, pass);
+      pass.stored.insert(result);
+    }
+  // Long bodies hide the latency of the sums by themselves.
+  int64_t vectors = llvm::divideCeil(extents.back(), lanes);
+  pass.streams = std::clamp<int64_t>(vectors, 1, expensive ? 2 : 4);
+  return !pass.reductions.empty() || !pass.stored.empty();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+Position RowEmitter::point(int64_t offset) {
+  Position position;
+  for (unsigned loop = 0; loop < loops; ++loop)
+    position.push_back(getAffineDimExpr(loop, b.getContext()));
+  position.back() = position.back() + offset;
+  return position;
+}
+
+/// Where a stored value goes: its destination, or a scratch row.
+Value RowEmitter::memoryFor(Value value) {
+  for (auto [number, result] : llvm::enumerate(kernel.results()))
+    if (result == value)
+      return kernel.destination(number);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&kernel.to().front());
+  auto type = MemRefType::get(extents, getElementTypeOrSelf(value));
+  return memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64));
+}
+
+/// One vector of the row: adds it to the sums and stores what is kept.
+void RowEmitter::turn(const Pass &pass, Sums &sums, unsigned stream,
+                      int64_t offset, unsigned width) {
+  Position position = point(offset);
+  for (Value value : pass.stored) {
+    Lanes lanes = reader.read(value, position, width);
+    Value memory = places.lookup(value);
+    ArrayRef<AffineExpr> place = position;
+    if (cast<MemRefType>(memory.getType()).getRank() != int64_t(loops))
+      place = place.drop_front(rows);
+    reader.write(lanes, memory, place, width);
+  }
+  for (auto [number, op] : llvm::enumerate(pass.reductions)) {
+    Value &sum = sums[number * pass.streams + stream];
+    Combiner combiner = *Combiner::of(op, 0);
+    bool partial = width != lanes;
+    Lanes old = {partial ? combiner.identity(b, width) : sum, {}};
+    Value value = reader.materialize(
+        reader.evaluate(op, position, {old}, width)[0], width);
+    if (partial) {
+      value = vector::InsertStridedSliceOp::create(
+          b, loc, value, combiner.identity(b, lanes), ArrayRef<int64_t>{0},
+          ArrayRef<int64_t>{1});
+      value = combiner.join(b, sum, value);
+    }
+    sum = value;
+  }
+}
+
+RowEmitter::Sums RowEmitter::alongLane(const Pass &pass, Sums sums) {
+  int64_t extent = extents.back(), step = int64_t(lanes) * pass.streams;
+  int64_t whole = extent / step * step;
+  unsigned lane = loops - 1;
+  auto turns = [&](Sums &next, int64_t left) {
+    for (unsigned stream = 0; stream < pass.streams; ++stream)
+      if (int64_t offset = int64_t(stream) * lanes; offset < left)
+        turn(pass, next, stream, offset,
+             std::min<int64_t>(lanes, left - offset));
+  };
+  if (whole != 0)
+    sums = emitLoop(b, loc, kernel.index(0), kernel.index(whole),
+                    kernel.index(step), sums, [&](Value iv, ValueRange inner) {
+                      LaneReader::Scope scope(reader);
+                      reader.bind(lane, iv);
+                      Sums next(inner);
+                      turns(next, step);
+                      return next;
+                    });
+  LaneReader::Scope scope(reader);
+  reader.bind(lane, kernel.index(whole));
+  turns(sums, extent - whole);
+  return sums;
+}
+
+/// The loops of the row around the one that vectors go along.
+RowEmitter::Sums RowEmitter::trailingLoops(const Pass &pass, unsigned loop,
+                                           Sums sums) {
+  if (loop + 1 == loops)
+    return alongLane(pass, std::move(sums));
+  return emitLoop(b, loc, kernel.index(0), kernel.index(extents[loop - rows]),
+                  kernel.index(1), sums, [&](Value iv, ValueRange inner) {
+                    LaneReader::Scope scope(reader);
+                    reader.bind(loop, iv);
+                    return trailingLoops(pass, loop + 1, Sums(inner));
+                  });
+}
+
+void RowEmitter::emitPass(const Pass &pass) {
+  Sums sums;
+  for (linalg::GenericOp op : pass.reductions)
+    sums.append(pass.streams, Combiner::of(op, 0)->identity(b, lanes));
+  for (Value value : pass.stored)
+    places[value] = memoryFor(value);
+  sums = trailingLoops(pass, rows, std::move(sums));
+
+  for (Value value : pass.stored) {
+    Value memory = places.lookup(value);
+    if (cast<MemRefType>(memory.getType()).getRank() == int64_t(loops))
+      kernel.setMemref(value, memory);
+    else
+      reader.setRow(value, memory, rows);
+    done.insert(value);
+  }
+  for (auto [number, reduction] : llvm::enumerate(pass.reductions)) {
+    linalg::GenericOp op = reduction;
+    Combiner combiner = *Combiner::of(op, 0);
+    ArrayRef<Value> parts =
+        ArrayRef(sums).slice(number * pass.streams, pass.streams);
+    Value total =
+        combiner.joinLanes(b, combiner.joinAll(b, SmallVector<Value>(parts)));
+    Position position(ArrayRef(point(0)).take_front(rows));
+    OpOperand *init = op.getDpsInitOperand(0);
+    Lanes start = reader.read(init->get(), position, 0);
+    total = combiner.join(b, reader.materialize(start, 0), total);
+    reader.remember(op->getResult(0), position, 0, {total, {}});
+    done.insert(op->getResult(0));
+  }
+}
+
+void RowEmitter::emitRow() {
+  LaneReader::Scope scope(reader);
+  for (Pass pass; nextPass(pass); pass = Pass())
+    emitPass(pass);
+  Position position(ArrayRef(point(0)).take_front(rows));
+  for (auto [number, result] : llvm::enumerate(kernel.results()))
+    if (!isRow(result))
+      reader.write(reader.read(result, position, 0), kernel.destination(number),
+                   position, 0);
+}
+
+void RowEmitter::run() {
+  reader.setLane(loops - 1);
+  OpBuilder::InsertionGuard guard(b);
+  for (unsigned loop = 0; loop < rows; ++loop) {
+    auto nest =
+        scf::ForOp::create(b, loc, kernel.index(0),
+                           kernel.loopExtent(whole, loop), kernel.index(1));
+    reader.bind(loop, nest.getInductionVar());
+    b.setInsertionPointToStart(nest.getBody());
+  }
+  emitRow();
+}
+
+bool emitRows(Kernel &kernel, const VectorUnit &unit) {
+  RowEmitter emitter(kernel, unit);
+  if (!emitter.matches())
+    return false;
+  emitter.run();
+  return true;
+}
+
+} // namespace keratin
