@@ -80,4 +80,37 @@ def LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
       "void", "markChannelsLast">];
 }
 
+def LinearInKernelOpInterface : OpInterface<"LinearInKernelOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op whose result is linear in one operand, the kernel, one axis of which
+    is an axis of the result: scaling the kernel along it scales the result.
+  }];
+  let methods = [
+    InterfaceMethod<"The number of the kernel among the operands.",
+      "unsigned", "getKernelOperandIndex">,
+    InterfaceMethod<[{
+        The axis of the kernel that is `getKernelResultAxis` of the result, or
+        -1 when no single axis is.
+      }],
+      "int64_t", "getKernelOutputAxis">,
+    InterfaceMethod<"The axis of the result that the kernel gives.",
+      "int64_t", "getKernelResultAxis">];
+}
+
+def StackableOpInterface : OpInterface<"StackableOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op that can do many steps of a loop at once.
+  }];
+  let methods = [InterfaceMethod<[{
+      Emits the op on `operands`, of which the `stacked` ones have a new axis 0
+      with one entry a step and the others are the same in every step. Returns
+      the results of all steps along axis 0, or null where the op cannot do it.
+    }],
+    "::mlir::Value", "buildStacked",
+    (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$operands,
+         "::llvm::ArrayRef<bool>":$stacked)>];
+}
+
 #endif // KERATIN_IR_INTERFACES_TD

@@ -155,3 +155,32 @@ Values DotGeneralOp::vjp(OpBuilder &b, ValueRange cotangents) {
   return {sumLike(b, getLoc(), dlhs, getLhs()),
           sumLike(b, getLoc(), drhs, getRhs())};
 }
+
+//===----------------------------------------------------------------------===//
+// What passes ask
+//===----------------------------------------------------------------------===//
+
+unsigned DotGeneralOp::getKernelOperandIndex() { return 1; }
+
+int64_t DotGeneralOp::getKernelOutputAxis() {
+  SmallVector<int64_t> free =
+      freeAxes(getRhs().getType().getRank(), getRhsBatch(), getRhsContract());
+  return free.size() == 1 ? free[0] : -1;
+}
+
+int64_t DotGeneralOp::getKernelResultAxis() {
+  return getY().getType().getRank() - 1;
+}
+
+Value DotGeneralOp::buildStacked(OpBuilder &b, ValueRange operands,
+                                 ArrayRef<bool> stacked) {
+  // The steps are one more free axis of lhs, in front of the others.
+  if (!stacked[0] || stacked[1] || !getLhsBatch().empty())
+    return {};
+  SmallVector<int64_t> contract(getLhsContract());
+  for (int64_t &axis : contract)
+    ++axis;
+  return DotGeneralOp::create(b, getLoc(), operands[0], operands[1],
+                              getLhsBatch(), getRhsBatch(), contract,
+                              getRhsContract());
+}

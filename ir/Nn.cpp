@@ -45,9 +45,9 @@ static LogicalResult checkImageRank(MaybeLoc location, int64_t rank) {
 static LogicalResult checkWindow(MaybeLoc location, const Window &window,
                                  int64_t spatial) {
   return failure(failed(checkCount(location, "strides", window.strides, spatial,
-                                   "spatial axes")) ||
+                                   "spatial axis")) ||
                  failed(checkCount(location, "padding", window.padding,
-                                   2 * spatial, "sides of spatial axes")) ||
+                                   2 * spatial, "side of a spatial axis")) ||
                  failed(checkRange(location, "stride", window.strides, 1)) ||
                  failed(checkRange(location, "padding", window.padding, 0)) ||
                  failed(checkRange(location, "dilation", window.dilation, 1)));
@@ -114,7 +114,7 @@ static LogicalResult checkConvOperands(MaybeLoc location,
   int64_t spatial = x->getRank() - 2;
   if (failed(checkWindow(location, window, spatial)) ||
       failed(checkCount(location, "dilation", window.dilation, spatial,
-                        "spatial axes")))
+                        "spatial axis")))
     return failure();
   return checkRange(location, "groups", groups, 1);
 }
@@ -210,7 +210,7 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext *,
   ArrayRef<int64_t> target = adaptor.getOutputShape();
   if (failed(checkConvOperands(location, x, kernel, window, groups)) ||
       failed(checkCount(location, "output_shape", target, x->getRank() - 2,
-                        "spatial axes")))
+                        "spatial axis")))
     return failure();
 
   DataFormat format = adaptor.getDataFormat();
@@ -272,7 +272,7 @@ static LogicalResult inferPool(MaybeLoc location, Value image,
   int64_t rank = x->getRank();
   if (failed(checkWindow(location, window, rank - 2)) ||
       failed(checkCount(location, "pool_size", poolSize, rank - 2,
-                        "spatial axes")) ||
+                        "spatial axis")) ||
       failed(checkRange(location, "pool_size", poolSize, 1)) ||
       failed(checkPoolPadding(location, window, poolSize)))
     return failure();
@@ -457,4 +457,30 @@ Values SoftmaxOp::vjp(OpBuilder &b, ValueRange cotangents) {
   Value total = SumOp::create(b, loc, product, axis, /*keepdims=*/true);
   Value rest = SubOp::create(b, loc, cotangents[0], total);
   return {MulOp::create(b, loc, rest, getY())};
+}
+
+//===----------------------------------------------------------------------===//
+// What passes ask
+//===----------------------------------------------------------------------===//
+
+unsigned ConvOp::getKernelOperandIndex() { return 1; }
+int64_t ConvOp::getKernelOutputAxis() {
+  return getKernel().getType().getRank() - 1;
+}
+int64_t ConvOp::getKernelResultAxis() { return getChannelAxis(); }
+
+unsigned ConvTransposeOp::getKernelOperandIndex() { return 1; }
+int64_t ConvTransposeOp::getKernelOutputAxis() {
+  return getGroups() == 1 ? getKernel().getType().getRank() - 2 : -1;
+}
+int64_t ConvTransposeOp::getKernelResultAxis() { return getChannelAxis(); }
+
+Value BiasAddOp::buildStacked(OpBuilder &b, ValueRange operands,
+                              ArrayRef<bool> stacked) {
+  // The channels must stay at axis 1 or at the end.
+  bool isLast = getChannelAxis() == getX().getType().getRank() - 1;
+  if (!stacked[0] || stacked[1] || !isLast)
+    return {};
+  return BiasAddOp::create(b, getLoc(), operands[0], operands[1],
+                           DataFormat::ChannelsLast);
 }

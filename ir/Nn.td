@@ -29,7 +29,8 @@ class Ktn_WindowOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-def Ktn_ConvOp : Ktn_WindowOp<"conv"> {
+def Ktn_ConvOp : Ktn_WindowOp<"conv", [
+    DeclareOpInterfaceMethods<LinearInKernelOpInterface>]> {
   let summary = "convolution (cross-correlation)";
   let description = [{
     `y[n, p, o] = sum over k, c of x[n, p * stride + k * dilation - low, g(o) + c] * kernel[k, c, o]`
@@ -53,7 +54,9 @@ def Ktn_ConvOp : Ktn_WindowOp<"conv"> {
   }];
 }
 
-def Ktn_ConvTransposeOp : Ktn_WindowOp<"conv_transpose"> {
+def Ktn_ConvTransposeOp : Ktn_WindowOp<"conv_transpose", [
+    DeclareOpInterfaceMethods<DecomposeOpInterface>,
+    DeclareOpInterfaceMethods<LinearInKernelOpInterface>]> {
   let summary = "transposed convolution";
   let description = [{
     The gradient of `ktn.conv` with respect to its input: for `z` of the result's
@@ -114,7 +117,8 @@ def Ktn_AvgPoolOp : Ktn_PoolOp<"avg_pool", [{
 
 def Ktn_BiasAddOp : Ktn_PureOp<"bias_add", [
     InferTypeOpAdaptor, DeclareOpInterfaceMethods<VjpOpInterface>,
-    DeclareOpInterfaceMethods<LayoutOpInterface>]> {
+    DeclareOpInterfaceMethods<LayoutOpInterface>,
+    DeclareOpInterfaceMethods<StackableOpInterface>]> {
   let summary = "adds a per-channel bias";
   let description = [{
     `y[n, .., c, ..] = x[n, .., c, ..] + bias[c]`. The channel axis is axis 1
