@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -127,6 +128,47 @@ struct ExpandIntegerPower : OpRewritePattern<math::FPowIOp> {
   }
 };
 
+/// max(x, y) as x > y ? x : y, one instruction on x86 that gives y when either
+/// is NaN: so a constant goes first, and otherwise a NaN in x has its own test.
+template <typename OpTy, arith::CmpFPredicate isBetter>
+struct ExpandExtremum : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value x = op.getLhs(), y = op.getRhs();
+    if (isNumber(y))
+      std::swap(x, y);
+    Value better = arith::CmpFOp::create(rewriter, loc, isBetter, x, y);
+    Value result = arith::SelectOp::create(rewriter, loc, better, x, y);
+    if (!isNumber(x)) {
+      // A constant: LLVM would join two choices of x to a slower one.
+      Value isNan = arith::CmpFOp::create(rewriter, loc,
+                                          arith::CmpFPredicate::UNO, x, x);
+      result = arith::SelectOp::create(rewriter, loc, isNan,
+                                       notANumber(rewriter, loc, op.getType()),
+                                       result);
+    }
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+
+private:
+  static Value notANumber(PatternRewriter &rewriter, Location loc, Type type) {
+    auto element = cast<FloatType>(getElementTypeOrSelf(type));
+    APFloat nan = APFloat::getQNaN(element.getFloatSemantics());
+    TypedAttr value = FloatAttr::get(element, nan);
+    if (auto vector = dyn_cast<VectorType>(type))
+      value = DenseElementsAttr::get(vector, Attribute(value));
+    return arith::ConstantOp::create(rewriter, loc, value);
+  }
+  static bool isNumber(Value value) {
+    APFloat number(0.0f);
+    return matchPattern(value, m_ConstantFloat(&number)) && !number.isNaN();
+  }
+};
+
 struct ExpandFma : OpRewritePattern<math::FmaOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -161,6 +203,9 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
                  ExpandBinary<math::PowFOp, &VectorMath::pow>,
                  ExpandBinary<arith::RemFOp, &VectorMath::remainder>>(context,
                                                                      target);
+    patterns.add<
+        ExpandExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
+        ExpandExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(context);
     if (!hasRounding)
       patterns.add<ExpandUnary<math::FloorOp, &VectorMath::floor>,
                    ExpandUnary<math::CeilOp, &VectorMath::ceil>,

@@ -133,6 +133,7 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void addLowerToLlvm(OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createReduceLanes());
   addMath(pm, options);
   pm.addPass(createPrepareMemrefs());
   pm.addPass(createPassPointers());

@@ -141,7 +141,8 @@ def ExpandMath : Pass<"ktn-expand-math"> {
     Rewrites `math.exp`, `expm1`, `log`, `log1p`, `tanh`, `erf`, `sin`, `cos`,
     `powf` and `fpowi` and `arith.remf`, on scalars and on vectors of any width, to
     polynomials in `arith` and `math.fma` (passes/VectorMath.h states the
-    errors), so that the object needs no libm. f16 and bf16 are computed in f32. A
+    errors), so that the object needs no libm. `arith.maximumf` and `minimumf` become the
+    instructions that exist: a NaN stays one, a zero may have either sign. f16 and bf16 are computed in f32. A
     `math.exp` with the attribute `ktn.flush` has no positive argument and may
     give 0 where the result is subnormal. Any other function that would become a call
     is an error reported at that op.
@@ -185,6 +186,17 @@ def PassPointers : Pass<"ktn-pass-pointers", "::mlir::ModuleOp"> {
     Requires: `ktn-prepare-memrefs`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def ReduceLanes : Pass<"ktn-reduce-lanes"> {
+  let summary = "Reduce over the lanes of a vector in a tree";
+  let description = [{
+    Rewrites `vector.reduction` of floats to elementwise ops on halves. LLVM would keep the
+    order of the lanes: a chain as long as the vector. The order is the same for each
+    target and length.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def RoundToBf16 : Pass<"ktn-round-to-bf16"> {

@@ -264,6 +264,30 @@ TEST(Rounding, IsExactInPlainArithmetic) {
   }
 }
 
+TEST(Extremum, KeepsNanAndIsExactOtherwise) {
+  std::vector<float> a, b;
+  makeSpecialPairs(a, b);
+  padToBlocks(a, b);
+  std::vector<float> y(a.size());
+  for (const KernelForm &form : forms) {
+    ElementKernel maximum("%y = arith.maximumf %a, %b : TYPE", form);
+    maximum(a.data(), b.data(), y.data(), a.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      bool isNan = std::isnan(a[i]) || std::isnan(b[i]);
+      EXPECT_EQ(std::isnan(y[i]), isNan) << a[i] << ", " << b[i];
+      if (!isNan)
+        EXPECT_EQ(y[i], std::max(a[i], b[i]));
+    }
+  }
+  ElementKernel clamp("%six = arith.constant dense<6.0> : TYPE\n"
+                      "%y = arith.minimumf %a, %six : TYPE",
+                      KernelForm());
+  clamp(a.data(), b.data(), y.data(), a.size());
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(std::isnan(a[i]) ? std::isnan(y[i])
+                                 : y[i] == std::min(a[i], 6.0f));
+}
+
 /// Softmax' exp: as exp, but for results that are not normal.
 TEST(FlushedExp, IsExpOfWhatIsNotPositive) {
   Function flushed = functions().front();

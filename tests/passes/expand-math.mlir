@@ -107,3 +107,28 @@ func.func @instructions(%x: vector<8xf32>) -> vector<8xf32> {
   %2 = math.sqrt %1 : vector<8xf32>
   return %2 : vector<8xf32>
 }
+
+// -----
+
+// With a constant a maximum is one comparison, since only %x can be NaN.
+// CHECK-LABEL: func @relu(
+// CHECK-SAME:    %[[X:.+]]: vector<16xf32>)
+// CHECK:         %[[BETTER:.+]] = arith.cmpf ogt, %[[ZERO:.+]], %[[X]]
+// CHECK-NEXT:    %[[Y:.+]] = arith.select %[[BETTER]], %[[ZERO]], %[[X]]
+// CHECK-NEXT:    return %[[Y]]
+func.func @relu(%x: vector<16xf32>) -> vector<16xf32> {
+  %zero = arith.constant dense<0.0> : vector<16xf32>
+  %0 = arith.maximumf %x, %zero : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// Without one a NaN of the first operand has its own test.
+// CHECK-LABEL: func @minimum(
+// CHECK-SAME:    %[[X:.+]]: f32, %[[Y:.+]]: f32)
+// CHECK:         %[[NUMBER:.+]] = arith.select %{{.+}}, %[[X]], %[[Y]]
+// CHECK:         %[[NAN:.+]] = arith.cmpf uno, %[[X]], %[[X]]
+// CHECK:         arith.select %[[NAN]], %{{.+}}, %[[NUMBER]]
+func.func @minimum(%x: f32, %y: f32) -> f32 {
+  %0 = arith.minimumf %x, %y : f32
+  return %0 : f32
+}
