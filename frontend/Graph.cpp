@@ -5,6 +5,7 @@
 #include "ir/Ktn.h"
 #include "keratin/backend.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Verifier.h"
@@ -136,7 +137,7 @@ Graph::Graph() {
   DialectRegistry registry;
   registerDialects(registry);
   context = std::make_unique<MLIRContext>(registry);
-  context->loadDialect<ktn::KtnDialect>();
+  context->loadDialect<ktn::KtnDialect, func::FuncDialect>();
   module = ModuleOp::create(UnknownLoc::get(context.get()));
   blocks.push_back(module->getBody());
 }
