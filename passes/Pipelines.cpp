@@ -39,10 +39,18 @@ static void addCore(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createFoldConstants(options.evaluateConstants));
 }
 
-static void addLayout(OpPassManager &pm, const PipelineOptions &options) {}
+/// channels_last everywhere. The transposes of weights that this takes are
+/// constant expressions.
+static void addLayout(OpPassManager &pm, const PipelineOptions &options) {
+  pm.addNestedPass<func::FuncOp>(createAssignLayout());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createFoldConstants(options.evaluateConstants));
+}
 
 static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createLowerToLinalg());
+  if (options.optimize)
+    pm.addNestedPass<func::FuncOp>(createFuseElementwise());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
