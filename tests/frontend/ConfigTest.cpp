@@ -1,0 +1,91 @@
+#include "keratin/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace K = keratin::backend;
+using keratin::DType;
+using keratin::Error;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+namespace {
+
+/// A KERAS_HOME of its own for each test.
+class Config : public testing::Test {
+protected:
+  void SetUp() override {
+    directory = std::filesystem::path(testing::TempDir()) / "keratin-config";
+    std::filesystem::create_directories(directory);
+    setenv("KERAS_HOME", directory.c_str(), /*overwrite=*/1);
+  }
+  void TearDown() override {
+    std::filesystem::remove_all(directory);
+    K::reload_config();
+    unsetenv("KERAS_HOME");
+  }
+  void write(const char *json) {
+    std::ofstream(directory / "keras.json") << json;
+  }
+  void expectRefusal(const char *json, const char *key, const char *value) {
+    write(json);
+    EXPECT_THAT([] { K::reload_config(); },
+                ThrowsMessage<Error>(AllOf(HasSubstr("keras.json: "),
+                                           HasSubstr(key), HasSubstr(value),
+                                           HasSubstr("must be"))));
+  }
+
+  std::filesystem::path directory;
+};
+
+TEST_F(Config, IsKerasDefaultWithoutAFile) {
+  K::reload_config();
+  EXPECT_EQ(K::floatx(), DType::Float32);
+  EXPECT_EQ(K::epsilon(), 1e-7);
+  EXPECT_EQ(K::image_data_format(), "channels_last");
+}
+
+TEST_F(Config, ReadsTheFile) {
+  write(R"({"floatx": "float64", "epsilon": 1e-5, "backend": "jax",
+            "image_data_format": "channels_first"})");
+  K::reload_config();
+  EXPECT_EQ(K::floatx(), DType::Float64);
+  EXPECT_EQ(K::epsilon(), 1e-5);
+  EXPECT_EQ(K::image_data_format(), "channels_first");
+  EXPECT_EQ(K::normalize_data_format(""), "channels_first");
+}
+
+TEST_F(Config, NamesFileKeyValueAndWhatIsAllowed) {
+  expectRefusal(R"({"floatx": "float8"})", "floatx", "'float8'");
+  expectRefusal(R"({"floatx": 32})", "floatx", "32");
+  expectRefusal(R"({"epsilon": "small"})", "epsilon", "\"small\"");
+  expectRefusal(R"({"epsilon": 0})", "epsilon", "between 0 and 1");
+  expectRefusal(R"({"image_data_format": "nchw"})", "image_data_format",
+                "'nchw'");
+}
+
+TEST_F(Config, RefusesWhatIsNoJson) {
+  write("{floatx: float32}");
+  EXPECT_THAT([] { K::reload_config(); },
+              ThrowsMessage<Error>(HasSubstr("keras.json: not valid JSON")));
+  write("[1]");
+  EXPECT_THAT([] { K::reload_config(); },
+              ThrowsMessage<Error>(HasSubstr("holds no JSON object")));
+}
+
+TEST_F(Config, KeepsTheOldValueWhenANewOneIsRefused) {
+  K::reload_config();
+  EXPECT_THROW(K::set_floatx("int32"), Error);
+  EXPECT_THROW(K::set_epsilon(2), Error);
+  EXPECT_THROW(K::set_image_data_format("last"), Error);
+  EXPECT_EQ(K::floatx(), DType::Float32);
+  EXPECT_EQ(K::epsilon(), 1e-7);
+  EXPECT_EQ(K::image_data_format(), "channels_last");
+}
+
+} // namespace

@@ -1,0 +1,319 @@
+//===- FunctionTest.cpp - what functions compute and refuse ---------------===//
+#include "keratin/backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace K = keratin::backend;
+using K::None;
+using keratin::Array;
+using keratin::DType;
+using keratin::Error;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+namespace {
+
+std::vector<double> valuesOf(const Array &array) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < array.size(); ++i)
+    values.push_back(array.at(i));
+  return values;
+}
+
+std::vector<double> evaluate(const K::Tensor &x) { return valuesOf(K::eval(x)); }
+
+Array floats(std::vector<int64_t> shape, std::vector<float> values) {
+  return Array::of<float>(std::move(shape), values);
+}
+
+K::Tensor constant(std::vector<int64_t> shape, std::vector<float> values) {
+  return K::constant(floats(std::move(shape), std::move(values)));
+}
+
+void expectNear(const K::Tensor &x, std::vector<double> expected,
+                double tolerance = 1e-5) {
+  EXPECT_THAT(evaluate(x), testing::Pointwise(testing::DoubleNear(tolerance),
+                                          expected));
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+TEST(Function, ComputesForAnyBatch) {
+  K::Tensor x = K::placeholder({None, 2});
+  K::Tensor w = constant({2, 2}, {1, 2, 3, 4});
+  K::Function f = K::function({x}, {K::dot(x, w)});
+  EXPECT_THAT(valuesOf(f({floats({1, 2}, {1, 1})})[0]), ElementsAre(4, 6));
+  Array two = f({floats({2, 2}, {1, 0, 0, 1})})[0];
+  EXPECT_EQ(two.shape(), K::Shape({2, 2}));
+  EXPECT_THAT(valuesOf(two), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(Function, ConvertsInputsOfAnotherWidth) {
+  K::Tensor x = K::placeholder({2});
+  K::Function f = K::function({x}, {x * 2.0});
+  EXPECT_THAT(valuesOf(f({Array::of<double>({2}, {1, 2})})[0]),
+              ElementsAre(2, 4));
+  EXPECT_THAT(valuesOf(f({Array::of<int32_t>({2}, {1, 2})})[0]),
+              ElementsAre(2, 4));
+}
+
+TEST(Function, TakesIntermediateTensorsAsInputs) {
+  K::Tensor x = K::placeholder({2}), h = K::exp(x);
+  K::Function f = K::function({h}, {h + 1.0});
+  EXPECT_THAT(valuesOf(f({floats({2}, {1, 2})})[0]), ElementsAre(2, 3));
+}
+
+TEST(Function, GivesInputsConstantsAndTheSameOutputTwice) {
+  K::Tensor x = K::placeholder({2});
+  K::Function f = K::function({x}, {x, constant({1}, {7}), x + x, x});
+  std::vector<Array> results = f({floats({2}, {1, 2})});
+  EXPECT_THAT(valuesOf(results[0]), ElementsAre(1, 2));
+  EXPECT_THAT(valuesOf(results[1]), ElementsAre(7));
+  EXPECT_THAT(valuesOf(results[2]), ElementsAre(2, 4));
+  EXPECT_THAT(valuesOf(results[3]), ElementsAre(1, 2));
+}
+
+TEST(Function, ComputesOutputsBeforeUpdates) {
+  K::Tensor v = K::variable(floats({}, {1}));
+  K::Function f = K::function({}, {v * 10.0}, {K::update_add(v, 1.0)});
+  EXPECT_EQ(f({})[0].at(0), 10);
+  EXPECT_EQ(f({})[0].at(0), 20);
+  EXPECT_EQ(K::get_value(v).at(0), 3);
+}
+
+TEST(Function, SwapsVariables) {
+  K::Tensor a = K::variable(floats({}, {1})), b = K::variable(floats({}, {2}));
+  K::function({}, {}, {K::update(a, b), K::update(b, a)})({});
+  EXPECT_EQ(K::get_value(a).at(0), 2);
+  EXPECT_EQ(K::get_value(b).at(0), 1);
+}
+
+TEST(Function, SeesValuesThatAreSetBetweenCalls) {
+  K::Tensor v = K::variable(floats({}, {1}));
+  K::Function f = K::function({}, {v + 1.0});
+  EXPECT_EQ(f({})[0].at(0), 2);
+  for (float value : {5.0f, 6.0f, 7.0f}) {
+    K::set_value(v, floats({}, {value}));
+    EXPECT_EQ(f({})[0].at(0), value + 1);
+  }
+}
+
+TEST(Function, ResolvesTheLearningPhase) {
+  K::GraphScope scope;
+  K::Tensor x = K::placeholder({1});
+  K::Tensor y = K::in_train_phase(x * 2.0, x * 3.0);
+  EXPECT_EQ(K::function({x}, {y})({floats({1}, {1})})[0].at(0), 3);
+  K::Function fed = K::function({x, K::learning_phase()}, {x + 1.0});
+  K::set_learning_phase(1);
+  EXPECT_EQ(K::function({x}, {y})({floats({1}, {1})})[0].at(0), 2);
+}
+
+//===----------------------------------------------------------------------===//
+// Refusals
+//===----------------------------------------------------------------------===//
+
+TEST(FunctionErrors, NameTheMissingInput) {
+  K::Tensor x = K::placeholder({2}, DType::Float32, "left_out");
+  EXPECT_THAT([&] { K::function({}, {x + 1.0}); },
+              ThrowsMessage<Error>(HasSubstr("placeholder 'left_out'")));
+}
+
+TEST(FunctionErrors, NameTheInputThatDoesNotFit) {
+  K::Tensor x = K::placeholder({None, 3}, DType::Float32, "fitting");
+  K::Tensor i = K::placeholder({None}, DType::Int32, "index");
+  K::Function f = K::function({x, i}, {K::sum(x)});
+  EXPECT_THAT([&] { f({}); },
+              ThrowsMessage<Error>(HasSubstr("takes 2 inputs ('fitting', 'index') "
+                                             "but 0 are given")));
+  EXPECT_THAT(
+      [&] { f({floats({1, 4}, {1, 2, 3, 4}), Array(DType::Int32, {1})}); },
+      ThrowsMessage<Error>("input 'fitting' has shape (1, 4) but the function "
+                           "takes (None, 3)"));
+  EXPECT_THAT([&] { f({floats({1, 3}, {1, 2, 3}), floats({1}, {0})}); },
+              ThrowsMessage<Error>("input 'index' has dtype float32 but the "
+                                   "function takes int32"));
+}
+
+TEST(FunctionErrors, NameTheVariableWhoseUpdateDoesNotFit) {
+  K::Tensor v = K::variable(floats({2}, {1, 2}), "state");
+  EXPECT_THAT([&] { K::function({}, {}, {{v, constant({3}, {1, 2, 3})}}); },
+              ThrowsMessage<Error>(HasSubstr("'state' has shape (2,)")));
+  EXPECT_THAT([&] { K::set_value(v, floats({3}, {1, 2, 3})); },
+              ThrowsMessage<Error>(HasSubstr("but the value has (3,)")));
+  EXPECT_THAT([&] { K::function({}, {}, {{v, v}, {v, v}}); },
+              ThrowsMessage<Error>(HasSubstr("updated twice")));
+}
+
+TEST(FunctionErrors, SayWhatCanBeSaved) {
+  K::Tensor x = K::placeholder({None, None, 3}, DType::Float32, "sequence");
+  K::Function f = K::function({x}, {K::exp(x)});
+  EXPECT_THAT([&] { f.save("out"); },
+              ThrowsMessage<Error>(HasSubstr("say the extent of axis 1")));
+  EXPECT_THAT([&] { f.save("out", {.batch = 0}); },
+              ThrowsMessage<Error>(HasSubstr("batch is 0")));
+  EXPECT_THAT([&] { f.lower("fast"); },
+              ThrowsMessage<Error>(HasSubstr("graph, core")));
+}
+
+//===----------------------------------------------------------------------===//
+// Values, as Keras computes them
+//===----------------------------------------------------------------------===//
+
+TEST(Values, OfElementwiseFunctions) {
+  expectNear(K::round(constant({5}, {-1.5, -.5, .5, 1.5, 2.5})),
+             {-2, 0, 0, 2, 2});
+  expectNear(K::sqrt(constant({2}, {-1, 4})), {0, 2});
+  expectNear(K::clip(constant({2}, {0, 5}), 3., 1.), {3, 3});
+  expectNear(K::relu(constant({5}, {-2, .5, 1, 3, 9}), .1, 6., 1.),
+             {-.3, -.05, 1, 3, 6});
+  expectNear(K::hard_sigmoid(constant({3}, {-3, 0, 1})), {0, .5, .7});
+  expectNear(K::elu(constant({3}, {-1, 0, 1}), .5), {-.3160603, 0, 1});
+  expectNear(K::l2_normalize(constant({2, 2}, {0, 0, 3, 4}), 1),
+             {0, 0, .6, .8});
+  expectNear(K::gelu(constant({3}, {-1, 0, 2})),
+             {-.15865525, 0, 1.9544997});
+}
+
+TEST(Values, OfReductions) {
+  K::Tensor x = constant({2, 3}, {0, 1, 2, 3, 4, 5});
+  expectNear(K::std(x), {1.7078251});
+  expectNear(K::var(x, 0), {2.25, 2.25, 2.25});
+  expectNear(K::logsumexp(constant({2}, {1e4, 1e4}), 0), {10000.693}, 1e-2);
+  expectNear(K::cumsum(x), {0, 1, 2, 3, 5, 7});
+  expectNear(K::cumprod(constant({3}, {2, 3, 4})), {2, 6, 24});
+  expectNear(K::softmax(constant({2}, {1, 2})), {.2689414, .7310586});
+}
+
+TEST(Values, OfIndices) {
+  K::Tensor x = constant({5}, {0, 1, 2, 3, 4});
+  expectNear(K::getitem(x, {K::Slice{3, 0, -2}}), {3, 1});
+  expectNear(K::getitem(x, {K::Slice{-2, {}}}), {3, 4});
+  expectNear(K::one_hot(K::constant(Array::of<int32_t>({3}, {0, 5, 1})), 2),
+             {1, 0, 0, 0, 0, 1});
+  expectNear(K::tile(constant({1, 2}, {1, 2}), {2, 2}),
+             {1, 2, 1, 2, 1, 2, 1, 2});
+  expectNear(K::repeat_elements(constant({2}, {1, 2}), 2, 0), {1, 1, 2, 2});
+  expectNear(K::switch_(K::constant(Array::of<bool>({2}, {true, false})),
+                        constant({2, 2}, {1, 2, 3, 4}),
+                        constant({2, 2}, {5, 6, 7, 8})),
+             {1, 2, 7, 8});
+}
+
+TEST(Values, OnAxesOfUnknownExtent) {
+  K::Tensor x = K::placeholder({None});
+  K::Function f = K::function({x}, {K::getitem(x, {-2}),
+                                    K::getitem(x, {K::Slice{1, -1}}),
+                                    K::getitem(x, {K::Slice{-2, {}}}),
+                                    K::repeat_elements(x, 2, 0), K::mean(x)});
+  std::vector<Array> y = f({floats({4}, {1, 2, 3, 4})});
+  EXPECT_EQ(y[0].at(0), 3);
+  EXPECT_THAT(valuesOf(y[1]), ElementsAre(2, 3));
+  EXPECT_THAT(valuesOf(y[2]), ElementsAre(3, 4));
+  EXPECT_THAT(valuesOf(y[3]), ElementsAre(1, 1, 2, 2, 3, 3, 4, 4));
+  EXPECT_EQ(y[4].at(0), 2.5);
+}
+
+TEST(Values, OfConvolutions) {
+  K::Tensor x = constant({1, 5, 1}, {1, 2, 3, 4, 5});
+  K::Tensor k = constant({3, 1, 1}, {1, 10, 100});
+  expectNear(K::conv1d(x, k, 1, "same"), {210, 321, 432, 543, 54});
+  expectNear(K::conv1d(x, k, 2, "same"), {210, 432, 54});
+  expectNear(K::conv1d(x, k, 1, "same", "", 2), {310, 420, 531, 42, 53});
+  expectNear(K::conv1d(x, k, 1, "causal", "", 2), {100, 200, 310, 420, 531});
+  expectNear(K::conv1d(x, constant({2, 1, 1}, {1, 10}), 1, "same"),
+             {21, 32, 43, 54, 5});
+  K::Tensor kernel = constant({3, 3, 1, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  expectNear(K::conv2d_transpose(constant({1, 2, 2, 1}, {1, 1, 1, 1}), kernel,
+                                 {1, 4, 4, 1}, {2, 2}, "same"),
+             {1, 2, 4, 2, 4, 5, 10, 5, 8, 10, 20, 10, 4, 5, 10, 5});
+}
+
+TEST(Values, OfPools) {
+  K::Tensor x = constant({1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  expectNear(K::pool2d(x, {2, 2}, {1, 1}, "same", "", "avg"),
+             {3, 4, 4.5, 6, 7, 7.5, 7.5, 8.5, 9});
+  expectNear(K::pool2d(-x, {2, 2}, {2, 2}, "same"), {-1, -3, -7, -9});
+  expectNear(K::resize_images(constant({1, 1, 3, 1}, {1, 2, 3}), 1, 2,
+                              "channels_last", "bilinear"),
+             {1, 1.5, 2, 2.5, 3, 3});
+}
+
+TEST(Values, OfLosses) {
+  expectNear(K::categorical_crossentropy(constant({1, 2}, {0, 1}),
+                                         constant({1, 2}, {2, 2})),
+             {.6931472});
+  expectNear(K::categorical_crossentropy(constant({1, 2}, {0, 1}),
+                                         constant({1, 2}, {1, 0})),
+             {16.118}, 1e-2);
+  expectNear(K::sparse_categorical_crossentropy(
+                 constant({2, 1}, {0, 1}), constant({2, 2}, {.2, .8, .4, .6})),
+             {1.6094379, .5108256});
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+struct RnnRow {
+  bool mask, backwards, unroll;
+  std::vector<double> outputs;
+  double state;
+};
+
+class Rnn : public testing::TestWithParam<RnnRow> {};
+
+TEST_P(Rnn, AddsUpAsKerasDoes) {
+  const RnnRow &row = GetParam();
+  K::Tensor x = constant({1, 3, 1}, {1, 10, 100});
+  K::RnnOptions options{.go_backwards = row.backwards, .unroll = row.unroll};
+  if (row.mask)
+    options.mask = constant({1, 3}, {0, 1, 0});
+  K::RnnResult result = K::rnn(
+      [](const K::Tensor &input, const K::Tensors &states) {
+        K::Tensor next = states[0] + input;
+        return std::pair(next, K::Tensors{next});
+      },
+      x, {constant({1, 1}, {0})}, options);
+  expectNear(result.outputs, row.outputs);
+  expectNear(result.last_output, {row.outputs.back()});
+  expectNear(result.states[0], {row.state});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Options, Rnn,
+    testing::Values(RnnRow{false, false, false, {1, 11, 111}, 111},
+                    RnnRow{false, true, false, {100, 110, 111}, 111},
+                    RnnRow{true, false, false, {0, 10, 10}, 10},
+                    RnnRow{true, true, false, {0, 10, 10}, 10},
+                    RnnRow{false, true, true, {100, 110, 111}, 111},
+                    RnnRow{true, false, true, {0, 10, 10}, 10}));
+
+TEST(Values, OfFolds) {
+  auto minus = [](const K::Tensor &a, const K::Tensor &b) { return a - b; };
+  K::Tensor x = constant({3}, {1, 2, 3});
+  expectNear(K::foldl(minus, x), {-4});
+  expectNear(K::foldr(minus, x), {0});
+  expectNear(K::foldl(minus, constant({2}, {1, 2}), 10.0), {7});
+  expectNear(K::map_fn([](const K::Tensor &e) { return e * 2.0; }, x),
+             {2, 4, 6});
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+TEST(Gradients, AreNoneWhereNothingDepends) {
+  K::Tensor w = K::variable(floats({2}, {1, 2}));
+  K::Tensor other = K::variable(floats({2}, {1, 2}));
+  K::Tensors found = K::gradients(K::sum(w * w), {other, w});
+  EXPECT_FALSE(found[0]);
+  expectNear(found[1], {2, 4});
+}
+
+} // namespace
