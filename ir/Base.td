@@ -35,14 +35,17 @@ def Ktn_Float : AnyTypeOf<[F16, BF16, F32, F64]>;
 def Ktn_SignlessInteger : AnyTypeOf<[I8, I16, I32, I64]>;
 def Ktn_Integer : AnyTypeOf<[Ktn_SignlessInteger, UI8]>;
 def Ktn_Element : AnyTypeOf<[Ktn_Float, Ktn_Integer, I1]>;
-def Ktn_Tensor : RankedTensorOf<[Ktn_Element], [],
-    "tensor of floats, integers, ui8 or i1">;
+/// A tensor whose element types the messages sum up as `words`.
+class Ktn_TensorOf<list<Type> elements, string words> : RankedTensorOf<elements> {
+  let summary = "ranked tensor of " # words;
+}
+def Ktn_Tensor : Ktn_TensorOf<[Ktn_Element], "floats, integers or i1">;
 /// What arithmetic takes: ui8 is a storage type, cast it first.
-def Ktn_NumberTensor : RankedTensorOf<[Ktn_Float, Ktn_SignlessInteger], [],
-    "tensor of floats or signless integers">;
-def Ktn_FloatTensor : RankedTensorOf<[Ktn_Float], [], "tensor of floats">;
-def Ktn_IntegerTensor : RankedTensorOf<[Ktn_Integer], [], "tensor of integers">;
-def Ktn_BoolTensor : RankedTensorOf<[I1], [], "tensor of i1">;
+def Ktn_NumberTensor : Ktn_TensorOf<[Ktn_Float, Ktn_SignlessInteger],
+    "floats or signless integers">;
+def Ktn_FloatTensor : Ktn_TensorOf<[Ktn_Float], "floats">;
+def Ktn_IntegerTensor : Ktn_TensorOf<[Ktn_Integer], "integers">;
+def Ktn_BoolTensor : Ktn_TensorOf<[I1], "i1">;
 /// Extents of a shape, known at run time.
 def Ktn_ExtentsTensor : 1DTensorOf<[I64]>;
 

@@ -264,8 +264,8 @@ def Ktn_LogicalXorOp : Ktn_LogicalOp<"logical_xor", "::mlir::arith::XOrIOp", [{
 // Comparisons
 //===----------------------------------------------------------------------===//
 
-def Ktn_EqualityTensor : RankedTensorOf<[Ktn_Float, Ktn_SignlessInteger, I1], [],
-    "tensor of floats, signless integers or i1">;
+def Ktn_EqualityTensor : Ktn_TensorOf<[Ktn_Float, Ktn_SignlessInteger, I1],
+    "floats, signless integers or i1">;
 
 def Ktn_EqualOp : Ktn_ComparisonOp<"equal", "OEQ", "eq", [{
     `y = (a == b)`; NaN equals nothing.}], Ktn_EqualityTensor, [Commutative]> {

@@ -97,7 +97,8 @@ LogicalResult keratin::ktn::checkCount(MaybeLoc location, StringRef name,
   if (static_cast<int64_t>(values.size()) == count)
     return success();
   return emitOptionalError(location, name, " has ", values.size(),
-                           " entries but there are ", count, " ", what);
+                           " entries but must have ", count, ": one for each ",
+                           what);
 }
 
 //===----------------------------------------------------------------------===//

@@ -41,7 +41,7 @@ mlir::LogicalResult checkAxis(MaybeLoc location, llvm::StringRef name,
 /// Axes must be in range, sorted and distinct.
 mlir::LogicalResult checkAxes(MaybeLoc location, llvm::StringRef name,
                               llvm::ArrayRef<int64_t> axes, int64_t rank);
-/// `values` must have one entry for each of `count` `what`.
+/// `values` must have `count` entries: one for each `what`.
 mlir::LogicalResult checkCount(MaybeLoc location, llvm::StringRef name,
                                llvm::ArrayRef<int64_t> values, int64_t count,
                                llvm::StringRef what);

@@ -113,7 +113,7 @@ LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
     return failure();
   ArrayRef<int64_t> permutation = adaptor.getPermutation();
   if (failed(checkCount(location, "permutation", permutation, x->getRank(),
-                        "axes")))
+                        "axis")))
     return failure();
   SmallVector<int64_t> shape;
   SmallVector<bool> seen(x->getRank(), false);
@@ -293,10 +293,10 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
     return failure();
   int64_t rank = x->getRank();
   if (failed(
-          checkCount(location, "starts", adaptor.getStarts(), rank, "axes")) ||
-      failed(checkCount(location, "ends", adaptor.getEnds(), rank, "axes")) ||
+          checkCount(location, "starts", adaptor.getStarts(), rank, "axis")) ||
+      failed(checkCount(location, "ends", adaptor.getEnds(), rank, "axis")) ||
       failed(
-          checkCount(location, "strides", adaptor.getStrides(), rank, "axes")))
+          checkCount(location, "strides", adaptor.getStrides(), rank, "axis")))
     return failure();
   SmallVector<int64_t> shape;
   for (auto [extent, start, end, stride] :
@@ -316,9 +316,9 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   FailureOr<RankedTensorType> x = inferRanked(location, adaptor.getX());
   if (failed(x) ||
       failed(checkCount(location, "low", adaptor.getLow(), x->getRank(),
-                        "axes")) ||
+                        "axis")) ||
       failed(checkCount(location, "high", adaptor.getHigh(), x->getRank(),
-                        "axes")))
+                        "axis")))
     return failure();
   SmallVector<int64_t> shape;
   for (auto [extent, low, high] :

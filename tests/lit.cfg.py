@@ -36,6 +36,7 @@ config.substitutions += [
     ("%build", build),
     ("%models", os.path.join(root, "tests", "models")),
     ("%include", os.path.join(root, "runtime", "include")),
+    ("%llvm_include", os.path.join(os.path.dirname(llvm_tools), "include")),
     ("%python", "/usr/bin/python3"),
     # C and C++ as a strict user compiles them.
     ("%c_compiler", cc),

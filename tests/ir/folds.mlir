@@ -1,0 +1,87 @@
+// RUN: keratin-opt %s --canonicalize | FileCheck %s
+
+// CHECK-LABEL: func @involutions(
+// CHECK-SAME:    %[[X:.+]]: tensor<4xf32>, %[[P:.+]]: tensor<4xi1>)
+// CHECK-NEXT:    return %[[X]], %[[P]]
+func.func @involutions(%x: tensor<4xf32>, %p: tensor<4xi1>) -> (tensor<4xf32>, tensor<4xi1>) {
+  %0 = ktn.neg %x : tensor<4xf32>
+  %1 = ktn.neg %0 : tensor<4xf32>
+  %2 = ktn.logical_not %p : tensor<4xi1>
+  %3 = ktn.logical_not %2 : tensor<4xi1>
+  return %1, %3 : tensor<4xf32>, tensor<4xi1>
+}
+
+// Ops that change nothing go, with unknown extents too.
+// CHECK-LABEL: func @identities(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x4xf32>)
+// CHECK-NEXT:    return %[[X]]
+func.func @identities(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = ktn.cast %x to f32 : tensor<?x4xf32> -> tensor<?x4xf32>
+  %1 = ktn.transpose %0, [0, 1] : tensor<?x4xf32> -> tensor<?x4xf32>
+  %2 = ktn.reshape %1 to [?, 4] : tensor<?x4xf32> -> tensor<?x4xf32>
+  %3 = ktn.broadcast_to %2 to [?, 4] : tensor<?x4xf32> -> tensor<?x4xf32>
+  %4 = ktn.expand_dims %3, [] : tensor<?x4xf32> -> tensor<?x4xf32>
+  %5 = ktn.squeeze %4, [] : tensor<?x4xf32> -> tensor<?x4xf32>
+  return %5 : tensor<?x4xf32>
+}
+
+// A reshape to the same type moves elements when two extents are unknown.
+// CHECK-LABEL: func @not_an_identity(
+// CHECK:         %[[Y:.+]] = ktn.reshape
+// CHECK:         return %[[Y]]
+func.func @not_an_identity(%x: tensor<?x?xf32>, %s: tensor<2xi64>) -> tensor<?x?xf32> {
+  %0 = ktn.reshape %x shape %s : tensor<2xi64> to [?, ?] : tensor<?x?xf32> -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}
+
+// CHECK-LABEL: func @inverses(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x1x4xf32>)
+// CHECK-NEXT:    return %[[X]], %[[X]], %[[X]]
+func.func @inverses(%x: tensor<?x1x4xf32>) -> (tensor<?x1x4xf32>, tensor<?x1x4xf32>, tensor<?x1x4xf32>) {
+  %0 = ktn.transpose %x, [2, 0, 1] : tensor<?x1x4xf32> -> tensor<4x?x1xf32>
+  %1 = ktn.transpose %0, [1, 2, 0] : tensor<4x?x1xf32> -> tensor<?x1x4xf32>
+  %2 = ktn.squeeze %x, [1] : tensor<?x1x4xf32> -> tensor<?x4xf32>
+  %3 = ktn.expand_dims %2, [1] : tensor<?x4xf32> -> tensor<?x1x4xf32>
+  %4 = ktn.expand_dims %x, [0, 3] : tensor<?x1x4xf32> -> tensor<1x?x1x1x4xf32>
+  %5 = ktn.squeeze %4, [0, 3] : tensor<1x?x1x1x4xf32> -> tensor<?x1x4xf32>
+  return %1, %3, %5 : tensor<?x1x4xf32>, tensor<?x1x4xf32>, tensor<?x1x4xf32>
+}
+
+// CHECK-LABEL: func @chains(
+// CHECK-SAME:    %[[X:.+]]: tensor<2x3x4xf32>)
+// CHECK-DAG:     %[[T:.+]] = ktn.transpose %[[X]], [2, 1, 0]
+// CHECK-DAG:     %[[R:.+]] = ktn.reshape %[[X]] to [4, 6]
+// CHECK:         return %[[T]], %[[R]]
+func.func @chains(%x: tensor<2x3x4xf32>) -> (tensor<4x3x2xf32>, tensor<4x6xf32>) {
+  %0 = ktn.transpose %x, [1, 2, 0] : tensor<2x3x4xf32> -> tensor<3x4x2xf32>
+  %1 = ktn.transpose %0, [1, 0, 2] : tensor<3x4x2xf32> -> tensor<4x3x2xf32>
+  %2 = ktn.reshape %x to [24] : tensor<2x3x4xf32> -> tensor<24xf32>
+  %3 = ktn.reshape %2 to [4, 6] : tensor<24xf32> -> tensor<4x6xf32>
+  return %1, %3 : tensor<4x3x2xf32>, tensor<4x6xf32>
+}
+
+// CHECK-LABEL: func @known_shape(
+// CHECK:         %[[S:.+]] = ktn.constant dense<[2, 3]> : tensor<2xi64>
+// CHECK:         return %[[S]]
+func.func @known_shape(%x: tensor<2x3xf32>) -> tensor<2xi64> {
+  %0 = ktn.shape %x : tensor<2x3xf32> -> tensor<2xi64>
+  return %0 : tensor<2xi64>
+}
+
+// Two placeholders of one name stay two; a read stays behind an assignment.
+// CHECK-LABEL: func @effects(
+// CHECK:         ktn.placeholder
+// CHECK:         ktn.placeholder
+// CHECK:         ktn.read
+// CHECK:         ktn.assign
+// CHECK:         ktn.read
+ktn.variable @w : tensor<4xf32> = dense<0.0> : tensor<4xf32>
+func.func @effects() -> (tensor<4xf32>, tensor<4xf32>) {
+  %x = ktn.placeholder "x" : tensor<4xf32>
+  %y = ktn.placeholder "x" : tensor<4xf32>
+  %0 = ktn.read @w : tensor<4xf32>
+  %1 = ktn.add %x, %y : tensor<4xf32>
+  ktn.assign @w, %1 : tensor<4xf32>
+  %2 = ktn.read @w : tensor<4xf32>
+  return %0, %2 : tensor<4xf32>, tensor<4xf32>
+}
