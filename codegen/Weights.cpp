@@ -1,6 +1,9 @@
 //===- Weights.cpp - the constants of a model as one block of bytes -------===//
 #include "codegen/Weights.h"
 
+#include "codegen/cpu/Packing.h"
+
+#include "codegen/cpu/Packing.h"
 #include "keratin/abi.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -58,7 +61,54 @@ LogicalResult copyElements(ElementsAttr elements, MutableArrayRef<char> out) {
   return copyRaw(dense.getRawData(), dense.isSplat(), out);
 }
 
-/// One entry `{offset, bytes, value}` of `ktn.weights`.
+/// Elements in the order that `packing`, `{block, dim, type}`, asks for.
+static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
+                                MutableArrayRef<char> out) {
+  auto dim = packing.getAs<IntegerAttr>("dim");
+  auto block = packing.getAs<IntegerAttr>("block");
+  auto typeAttr = packing.getAs<TypeAttr>("type");
+  auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
+                       : RankedTensorType();
+  if (!dim || !block || !type || !type.hasStaticShape() ||
+      dim.getInt() < 0 || dim.getInt() >= type.getRank() ||
+      block.getInt() < 1 ||
+      type.getNumElements() != elements.getNumElements())
+    return failure();
+  RankedTensorType packed = packedType(type, dim.getInt(), block.getInt());
+  int64_t size = elementBytes(type.getElementType());
+  if (static_cast<int64_t>(out.size()) != packed.getNumElements() * size)
+    return failure();
+  std::vector<char> plain(type.getNumElements() * size);
+  if (failed(copyElements(elements, plain)))
+    return failure();
+  pack(plain, type, dim.getInt(), block.getInt(), out);
+  return success();
+}
+
+/// The elements in the order that `packed = {dim, block}` asks for.
+static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packed,
+                                MutableArrayRef<char> out) {
+  auto dim = packed.getAs<IntegerAttr>("dim");
+  auto block = packed.getAs<IntegerAttr>("block");
+  auto type = dyn_cast<RankedTensorType>(elements.getType());
+  if (!dim || !block || !type || !type.hasStaticShape() || dim.getInt() < 0 ||
+      dim.getInt() >= type.getRank() || block.getInt() < 1)
+    return failure();
+  auto bytesOf = [](RankedTensorType type) {
+    return type.getNumElements() * elementBytes(type.getElementType());
+  };
+  unsigned axis = dim.getInt();
+  if (bytesOf(packedType(type, axis, block.getInt())) !=
+      static_cast<int64_t>(out.size()))
+    return failure();
+  llvm::SmallVector<char, 0> dense(bytesOf(type));
+  if (failed(copyElements(elements, dense)))
+    return failure();
+  pack(dense, type, axis, block.getInt(), out);
+  return success();
+}
+
+/// One entry `{offset, bytes, value, packed}` of `ktn.weights`.
 static LogicalResult placeWeight(func::FuncOp function, DictionaryAttr entry,
                                  MutableArrayRef<char> blob) {
   auto offset = entry.getAs<IntegerAttr>("offset");
@@ -74,7 +124,10 @@ static LogicalResult placeWeight(func::FuncOp function, DictionaryAttr entry,
            << size << " bytes at offset " << begin
            << " is misaligned or outside of the " << blob.size()
            << " bytes of weights";
-  if (failed(copyElements(value, blob.slice(begin, size))))
+  MutableArrayRef<char> place = blob.slice(begin, size);
+  auto packed = entry.getAs<DictionaryAttr>("packed");
+  if (failed(packed ? copyPacked(value, packed, place)
+                    : copyElements(value, place)))
     return function.emitError("a weight of type ")
            << value.getType() << " does not hold " << size
            << " bytes of data; was it elided from the dump?";

@@ -587,6 +587,18 @@ void Rewriter::describe(func::CallOp call) {
   }));
 }
 
+/// How `kernel` wants its argument packed: {block, dim, type}, where `type` is
+/// that of the tensor before. Null when it takes the tensor as it is.
+static DictionaryAttr packingOf(func::FuncOp kernel, unsigned argument) {
+  auto packed =
+      kernel.getArgAttrOfType<DictionaryAttr>(argument, "ktn.packed");
+  if (!packed)
+    return {};
+  NamedAttrList fields(packed);
+  fields.set("type", kernel.getArgAttr(argument, "ktn.unpacked_type"));
+  return fields.getDictionary(kernel.getContext());
+}
+
 LogicalResult Rewriter::emitCall(func::CallOp call) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       call, call.getCalleeAttr());
@@ -610,10 +622,7 @@ LogicalResult Rewriter::emitCall(func::CallOp call) {
                       offsetOf(place, call.getLoc()), type, sizes,
                       call.getLoc());
     } else {
-      memref = view(tensor, type,
-                    callee.getArgAttrOfType<DictionaryAttr>(index,
-                                                            "ktn.packed"),
-                    call.getLoc());
+      memref = view(tensor, type, packingOf(callee, index), call.getLoc());
     }
     if (!memref)
       return call.emitOpError("operand #") << index << " has no buffer";
