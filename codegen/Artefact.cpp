@@ -91,9 +91,8 @@ public:
 
 private:
   bool hasWeights() const { return signature.weightsBytes > 0; }
-  bool embedsWeights() const { return !options.embeddedWeights.empty(); }
 
-  Constant *embedWeights();
+  GlobalVariable *declareWeights();
   Function *buildHash();
   Function *buildInit();
   Function *buildPredict();
@@ -223,7 +222,7 @@ Function *ArtefactBuilder::buildPredict() {
 /// NAME_init(model, [weights, weights_size,] arena, arena_size).
 Function *ArtefactBuilder::buildInit() {
   Type *pointer = b.getPtrTy(), *size = b.getInt64Ty();
-  bool external = hasWeights() && !embedsWeights();
+  bool external = hasWeights() && !options.embedsWeights;
   SmallVector<Type *> parameters = {pointer};
   if (external)
     parameters.append({pointer, size});
@@ -436,30 +435,36 @@ GlobalVariable *ArtefactBuilder::buildInfo(Constant *weights, Function *run,
                             options.name + "_model_info");
 }
 
-/// The assembler copies the file; megabytes of weights never are LLVM
-/// constants. The symbol is local to the object.
-Constant *ArtefactBuilder::embedWeights() {
-  std::string name = options.name + "_weights";
-  // Small data is addressed within 2 GiB; what is larger goes behind the rest.
-  bool isLarge = signature.weightsBytes > (int64_t(1) << 30);
-  std::string path;
-  raw_string_ostream(path).write_escaped(options.embeddedWeights);
+/// What is larger is laid behind the code and data of the program, the parts of
+/// which must be within 2 GiB of each other.
+static bool isLarge(int64_t weightsBytes) {
+  return weightsBytes > (int64_t(1) << 30);
+}
+
+std::string embedFile(StringRef name, int64_t bytes, StringRef path) {
+  std::string symbol = (name + "_weights").str();
+  StringRef section = isLarge(bytes) ? ".lrodata" : ".rodata";
+  StringRef flags = isLarge(bytes) ? "al" : "a";
   std::string assembly;
-  raw_string_ostream(assembly)
-      << "\t.section " << (isLarge ? ".lrodata" : ".rodata") << '.' << name
-      << (isLarge ? ",\"al\",@progbits\n" : ",\"a\",@progbits\n")
-      << "\t.p2align 6\n\t.type " << name << ",@object\n"
-      << name << ":\n\t.incbin \"" << path << "\"\n\t.size " << name << ", "
-      << signature.weightsBytes << "\n\t.text\n";
-  module.appendModuleInlineAsm(assembly);
+  raw_string_ostream os(assembly);
+  os << "\t.section " << section << '.' << symbol << ",\"" << flags
+     << "\",@progbits\n\t.p2align 6\n\t.type " << symbol << ",@object\n"
+     << symbol << ":\n\t.incbin \"";
+  os.write_escaped(path);
+  os << "\"\n\t.size " << symbol << ", " << bytes << "\n\t.text\n";
+  return assembly;
+}
+
+/// The symbol that `embedFile` defines.
+GlobalVariable *ArtefactBuilder::declareWeights() {
   auto *weights = new GlobalVariable(
       module, ArrayType::get(b.getInt8Ty(), signature.weightsBytes),
       /*isConstant=*/true, GlobalValue::ExternalLinkage,
-      /*Initializer=*/nullptr, name);
+      /*Initializer=*/nullptr, options.name + "_weights");
   weights->setVisibility(GlobalValue::HiddenVisibility);
   weights->setDSOLocal(true);
   weights->setAlignment(Align(KTN_ALIGNMENT));
-  if (isLarge)
+  if (isLarge(signature.weightsBytes))
     weights->setCodeModel(CodeModel::Large);
   return weights;
 }
@@ -471,8 +476,8 @@ void ArtefactBuilder::build() {
   compiled->setName(signature.function + ".main");
 
   Constant *weights = Constant::getNullValue(b.getPtrTy());
-  if (hasWeights() && embedsWeights())
-    weights = embedWeights();
+  if (hasWeights() && options.embedsWeights)
+    weights = declareWeights();
   Function *run = buildRun();
   buildPredict();
   buildInit();

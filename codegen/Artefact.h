@@ -14,8 +14,7 @@ struct ArtefactOptions {
   std::string name;    ///< prefix of the exported symbols
   std::string target;  ///< for people
   std::string options; ///< for people
-  /// The file whose bytes become the weights; empty: they come from outside.
-  std::string embeddedWeights;
+  bool embedsWeights = false; ///< they are in the object, see embedFile
   bool profile = false;
   /// Export the descriptor as `keratin_model` too, for dlopen.
   bool exportModel = false;
@@ -32,6 +31,12 @@ llvm::Error checkModelName(llvm::StringRef name);
 /// describes them from outside.
 void addArtefact(llvm::Module &module, const Signature &signature,
                  const ArtefactOptions &options);
+
+/// Assembly that defines the embedded weights of the model `name`: the bytes of
+/// the file `path`. Megabytes of weights never are LLVM constants. The symbol is
+/// local to the object.
+std::string embedFile(llvm::StringRef name, int64_t bytes,
+                      llvm::StringRef path);
 
 /// Name of the function that a model compiled for profiling calls around its
 /// kernels, `void (i32 kernel, i32 isEnd)`; addArtefact defines it.

@@ -197,11 +197,15 @@ private:
   using Bytes = llvm::SmallVector<char, 0>;
 
   llvm::ArrayRef<char> weightBytes() const { return weights->getBuffer(); }
+  bool embedsWeights() const {
+    return options.weights == WeightsPlacement::Embed && !weightBytes().empty();
+  }
   std::string optionText() const;
   ArtefactOptions artefactOptions() const;
   std::unique_ptr<llvm::Module> withArtefact(const ArtefactOptions &artefact);
-  llvm::Expected<Bytes> makeObject(const ArtefactOptions &artefact);
-  llvm::Expected<std::string> makeText(Emit emit, std::string weightsFile);
+  llvm::Expected<Bytes> makeObject(const ArtefactOptions &artefact,
+                                   llvm::StringRef weightsFile);
+  llvm::Expected<std::string> makeText(Emit emit, llvm::StringRef weightsFile);
   llvm::Expected<std::unique_ptr<LoadedObject>> loadObject();
   llvm::Error writeText(Emit emit, llvm::StringRef prefix);
   llvm::Error writeProduct(Emit emit, llvm::StringRef prefix);
@@ -304,8 +308,12 @@ Compiled::withArtefact(const ArtefactOptions &artefact) {
 }
 
 llvm::Expected<Compiled::Bytes>
-Compiled::makeObject(const ArtefactOptions &artefact) {
+Compiled::makeObject(const ArtefactOptions &artefact,
+                     llvm::StringRef weightsFile) {
   std::unique_ptr<llvm::Module> module = withArtefact(artefact);
+  if (artefact.embedsWeights)
+    module->appendModuleInlineAsm(
+        embedFile(options.name, signature.weightsBytes, weightsFile));
   llvm::Expected<Bytes> object =
       emitCode(*module, target, llvm::CodeGenFileType::ObjectFile);
   if (object && options.optimize)
@@ -324,7 +332,7 @@ llvm::Expected<std::unique_ptr<LoadedObject>> Compiled::loadObject() {
         "code for " + target.description() +
         " cannot run in this process: the machine lacks its instructions");
   // Weights stay where they are: they come to the code as an argument.
-  llvm::Expected<Bytes> object = makeObject(artefactOptions());
+  llvm::Expected<Bytes> object = makeObject(artefactOptions(), /*weightsFile=*/"");
   if (!object)
     return object.takeError();
   return LoadedObject::load(
@@ -356,21 +364,25 @@ void Compiled::setProfileHook(ktn_profile_fn_t hook, void *user) {
 //===----------------------------------------------------------------------===//
 
 llvm::Expected<std::string> Compiled::makeText(Emit emit,
-                                               std::string weightsFile) {
+                                               llvm::StringRef weightsFile) {
   ArtefactOptions artefact = artefactOptions();
-  if (options.weights == WeightsPlacement::Embed)
-    artefact.embeddedWeights = std::move(weightsFile);
+  artefact.embedsWeights = embedsWeights();
   std::unique_ptr<llvm::Module> module = withArtefact(artefact);
-  std::string text;
+  std::string weightsText;
+  if (artefact.embedsWeights)
+    weightsText = embedFile(options.name, signature.weightsBytes, weightsFile);
   if (emit == Emit::Llvm) {
+    module->appendModuleInlineAsm(weightsText);
+    std::string text;
     llvm::raw_string_ostream(text) << *module;
     return text;
   }
+  // Appended as text: LLVM would print the bytes of the file in its place.
   llvm::Expected<Bytes> assembly =
       emitCode(*module, target, llvm::CodeGenFileType::AssemblyFile);
   if (!assembly)
     return assembly.takeError();
-  return std::string(assembly->begin(), assembly->end());
+  return std::string(assembly->begin(), assembly->end()) + weightsText;
 }
 
 FailureOr<std::string> Compiled::text(Emit emit) {
@@ -419,15 +431,16 @@ llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
   ArtefactOptions artefact = artefactOptions();
   artefact.exportModel = emit == Emit::So;
   std::optional<TemporaryFile> weightsFile;
-  if (options.weights == WeightsPlacement::Embed && !weightBytes().empty()) {
+  artefact.embedsWeights = embedsWeights();
+  if (artefact.embedsWeights) {
     llvm::Expected<TemporaryFile> file =
         TemporaryFile::create("weights", weightBytes());
     if (!file)
       return file.takeError();
     weightsFile.emplace(std::move(*file));
-    artefact.embeddedWeights = weightsFile->name();
   }
-  llvm::Expected<Bytes> object = makeObject(artefact);
+  llvm::Expected<Bytes> object =
+      makeObject(artefact, weightsFile ? weightsFile->name() : "");
   if (!object)
     return object.takeError();
   if (llvm::Error error = writeCompanions(prefix))

@@ -62,6 +62,7 @@ IrFile::Impl::Impl(const std::string &path)
                   errors.push_back(oneLine(diagnostic));
               }),
       path(path) {
+  context.printOpOnDiagnostic(false);
   module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
   if (!module)
     fail(path + ": cannot be read as IR");
