@@ -230,21 +230,42 @@ void forEachInput(Operation *op, llvm::function_ref<void(Value)> visit) {
                                 [&](OpOperand *use) { visit(use->get()); });
 }
 
-/// A tensor of the shape of `result` for a kernel to write into.
+/// `size` of the batch that the function in which `b` builds is called with.
+Value materialize(OpBuilder &b, Location loc, BatchSize size) {
+  auto function =
+      b.getInsertionBlock()->getParentOp()->getParentOfType<func::FuncOp>();
+  if (!function)
+    function = cast<func::FuncOp>(b.getInsertionBlock()->getParentOp());
+  auto hasBatch = [](BlockArgument argument) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    return type && type.getRank() && type.isDynamicDim(0);
+  };
+  Value batched = *llvm::find_if(function.getArguments(), hasBatch);
+  Value batch = tensor::DimOp::create(b, loc, batched, 0);
+  Value factor = arith::ConstantIndexOp::create(b, loc, size.perBatch);
+  Value offset = arith::ConstantIndexOp::create(b, loc, size.fixed);
+  Value scaled = arith::MulIOp::create(b, loc, batch, factor);
+  return arith::AddIOp::create(b, loc, scaled, offset);
+}
+
+/// A tensor of the shape of `result` for a kernel to write into. Its sizes do
+/// not depend on values that the kernel computes.
 FailureOr<Value> makeDestination(OpBuilder &b, OpResult result) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(result.getOwner());
   if (auto style = dyn_cast<DestinationStyleOpInterface>(result.getOwner()))
     if (auto empty = shapeOnly(style.getTiedOpOperand(result)->get()))
       return empty.getResult();
-  SmallVector<SmallVector<OpFoldResult>> shapes;
-  if (failed(reifyResultShapes(b, result.getOwner(), shapes)))
-    return result.getOwner()->emitOpError("has a result of unknown shape");
   auto type = cast<RankedTensorType>(result.getType());
-  return tensor::EmptyOp::create(b, result.getLoc(),
-                                 shapes[result.getResultNumber()],
-                                 type.getElementType())
-      .getResult();
+  std::optional<SmallVector<BatchSize>> shape = evaluateShape(result);
+  if (!shape)
+    return result.getOwner()->emitOpError(
+        "has an extent that is not linear in the batch");
+  SmallVector<Value> sizes;
+  for (auto [axis, extent] : llvm::enumerate(*shape))
+    if (type.isDynamicDim(axis))
+      sizes.push_back(materialize(b, result.getLoc(), extent));
+  return tensor::EmptyOp::create(b, result.getLoc(), type, sizes).getResult();
 }
 
 /// The layer that a group computes: that of its root, or of its last op.
