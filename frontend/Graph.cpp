@@ -52,7 +52,10 @@ Diagnostics::Diagnostics(MLIRContext &context)
           return success();
         std::string text = plainText(diagnostic);
         for (Diagnostic &note : diagnostic.getNotes())
-          text += " (" + plainText(note) + ")";
+          // MLIR's own note shows the op, which users have not written.
+          if (std::string told = plainText(note);
+              !llvm::StringRef(told).starts_with("see current operation"))
+            text += " (" + told + ")";
         if (errors.empty())
           layer = layerOf(diagnostic.getLocation());
         errors.push_back(std::move(text));
