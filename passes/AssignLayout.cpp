@@ -1,10 +1,10 @@
 //===- AssignLayout.cpp - every image op reads channels last --------------===//
 #include "passes/Passes.h"
+#include "passes/Rebuild.h"
 
 #include "ir/Ktn.h"
 
 #include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -82,34 +82,6 @@ void convertToChannelsLast(ktn::LayoutOpInterface op) {
 //===----------------------------------------------------------------------===//
 // Transposes sink
 //===----------------------------------------------------------------------===//
-
-/// A copy of `op` on other operands, with attributes replaced and types inferred.
-FailureOr<Operation *> rebuild(PatternRewriter &rewriter, Operation *op,
-                               ValueRange operands,
-                               ArrayRef<NamedAttribute> attributes) {
-  auto inferable = op->getName().getInterface<InferTypeOpInterface>();
-  if (!inferable)
-    return failure();
-  NamedAttrList list(op->getAttrs());
-  for (NamedAttribute attribute : attributes)
-    list.set(attribute.getName(), attribute.getValue());
-  Operation *copy = op->clone(Operation::CloneOptions().cloneRegions(false));
-  copy->setOperands(operands);
-  copy->setAttrs(list);
-  SmallVector<Type> types;
-  LogicalResult inferred = inferable->inferReturnTypes(
-      op->getContext(), op->getLoc(), copy->getOperands(),
-      copy->getDiscardableAttrDictionary(), copy->getPropertiesStorage(),
-      copy->getRegions(), types);
-  if (failed(inferred)) {
-    copy->destroy();
-    return failure();
-  }
-  for (auto [result, type] : llvm::zip_equal(copy->getResults(), types))
-    result.setType(type);
-  rewriter.insert(copy);
-  return copy;
-}
 
 /// A transpose whose result an op reads moves behind the op, towards another
 /// that it cancels with. `sink` says what an op is on the operands before the

@@ -29,6 +29,32 @@ def Decompose : Pass<"ktn-decompose", "::mlir::func::FuncOp"> {
                         "the value of ktn.training_phase">];
 }
 
+def HoistScan : Pass<"ktn-hoist-scan", "::mlir::func::FuncOp"> {
+  let summary = "Take what does not depend on the state out of scans";
+  let description = [{
+    Ops in the body of a `ktn.scan` that are the same in every step move in front
+    of it. Ops that depend on the slices, but not on the states, do all steps at once
+    there: elementwise ops, and those with `StackableOpInterface`, so that all
+    products of inputs and weights of an LSTM are one product. The loop reads
+    slices of the result.
+
+    Requires: `ktn-decompose`.
+  }];
+}
+
+def FoldAffine : Pass<"ktn-fold-affine", "::mlir::func::FuncOp"> {
+  let summary = "Fold scales and shifts after products into the weights";
+  let description = [{
+    An op with `LinearInKernelOpInterface` and constant weights whose only reader
+    scales or shifts the result by constants of one value a channel, and so
+    on, becomes the op with scaled weights and one shift: a batch normalisation
+    after a convolution disappears. Rounding differs from that of the ops one
+    after another. The arithmetic on the weights is left to `ktn-fold-constants`.
+
+    Requires: `ktn-decompose`.
+  }];
+}
+
 def FoldConstants : Pass<"ktn-fold-constants", "::mlir::ModuleOp"> {
   let summary = "Compute constant expressions on the host";
   let description = [{
