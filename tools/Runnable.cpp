@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
+#include <optional>
 
 namespace K = keratin::backend;
 
@@ -20,32 +21,50 @@ namespace {
 class KerasModel final : public Runnable {
 public:
   KerasModel(const std::string &path, const K::CompileSettings &settings)
-      : model(loadModel(path)),
-        function(K::function(
-            model.inputs, model.outputs, /*updates=*/{},
-            {model.name, model.inputNames, model.outputNames})) {
-    function.configure(settings);
-    profiled = settings.profile;
-    inputList = function.inputs();
-    outputList = function.outputs();
+      : path(path), settings(settings) {
+    inputList = readModelInputs(path);
+    bool known = true;
+    for (const K::TensorInfo &input : inputList)
+      for (size_t axis = 1; axis < input.shape.size(); ++axis)
+        known &= input.shape[axis] >= 0;
+    if (known)
+      load({});
   }
 
   const ktn_model_info_t &
   prepare(const std::vector<K::Shape> &inputShapes) override {
     shapes = inputShapes;
-    return *function.compiled(shapes);
+    // With open axes beside the batch, the graph follows from the shapes.
+    if (!model) {
+      ModelOptions options;
+      for (size_t i = 0; i < inputList.size() && i < shapes.size(); ++i)
+        options.inputShapes[inputList[i].name] = shapes[i];
+      load(options);
+    }
+    return *function->compiled(shapes);
   }
 
   std::string setProfileHook(ktn_profile_fn_t hook, void *user) override {
-    function.setProfileHook(shapes, hook, user);
+    function->setProfileHook(shapes, hook, user);
     return "";
   }
 
 private:
-  Model model;
-  K::Function function;
+  void load(const ModelOptions &options) {
+    model = loadModel(path, options);
+    function = K::function(model->inputs, model->outputs, /*updates=*/{},
+                           {model->name, model->inputNames,
+                            model->outputNames});
+    function->configure(settings);
+    inputList = function->inputs();
+    outputList = function->outputs();
+  }
+
+  std::string path;
+  K::CompileSettings settings;
+  std::optional<Model> model;
+  std::optional<K::Function> function;
   std::vector<K::Shape> shapes;
-  bool profiled = false;
 };
 } // namespace
 

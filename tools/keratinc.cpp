@@ -26,7 +26,7 @@ static std::vector<K::KernelInfo> compileModel(const Arguments &given) {
   NamedShapes shapes = parseInputShapes(given.inputShapes);
   if (given.model.ends_with(".mlir"))
     return IrFile(given.model).save(given.prefix, given.options, shapes);
-  Model model = loadModel(given.model);
+  Model model = loadModel(given.model, {shapes});
   K::FunctionNames names{model.name, model.inputNames, model.outputNames};
   K::Function function =
       K::function(model.inputs, model.outputs, /*updates=*/{}, names);

@@ -264,10 +264,13 @@ void GraphReader::checkObject(const Json &object, const std::string &path) {
 // Inputs
 //===----------------------------------------------------------------------===//
 
-/// A placeholder for an InputLayer, or None when its shape is wrong.
-static K::Tensor makeInput(const Json &config, const std::string &path,
-                           Problems &problems) {
-  std::string where = "layer '" + path + "' (InputLayer) ";
+/// What the configuration of an InputLayer says, with the extents that the
+/// caller adds; nothing when it is wrong.
+std::optional<K::TensorInfo>
+GraphReader::inputOf(const Json &config, const std::string &fallbackName) {
+  std::string name = textOf(config, "name");
+  name = name.empty() ? fallbackName : name;
+  std::string where = "layer '" + name + "' (InputLayer) ";
   const char *key =
       config.contains("batch_shape") ? "batch_shape" : "batch_input_shape";
   const Json &stated = config.contains(key) ? config[key] : Json();
@@ -276,28 +279,60 @@ static K::Tensor makeInput(const Json &config, const std::string &path,
     problems.add(where + "has '" + key + "': " + describeJson(stated) +
                  ", but a list of extents from 0 to 2^31, or null where not "
                  "known, is expected");
-    return {};
+    return std::nullopt;
+  }
+  if (auto given = inputShapes.find(name); given != inputShapes.end()) {
+    K::Shape wanted = given->second;
+    bool fits = wanted.size() == shape->size();
+    for (size_t axis = 0; fits && axis < wanted.size(); ++axis)
+      fits = (*shape)[axis] < 0 || (*shape)[axis] == wanted[axis];
+    if (!fits) {
+      problems.add(where + "takes " + shapeName(*shape) + ", but the shape " +
+                   shapeName(wanted) + " is given");
+      return std::nullopt;
+    }
+    std::copy(wanted.begin() + 1, wanted.end(), shape->begin() + 1);
   }
   if (isTooLarge(*shape)) {
     problems.add(where + "has '" + key + "': " + describeJson(stated) +
                  ", which is more than 2^34 elements");
-    return {};
+    return std::nullopt;
   }
   for (const char *kind : {"sparse", "ragged"})
     if (config.contains(kind) && config[kind] == true) {
       problems.add(where + "is " + kind +
-                   ", but only dense inputs are supported");
-      return {};
+                   ", but only dense inputs are supported: make it dense");
+      return std::nullopt;
     }
   try {
     std::string dtype = textOf(config, "dtype");
-    std::string name = textOf(config, "name");
-    return K::placeholder(*shape,
-                          dtype.empty() ? K::DType::Float32 : parseDType(dtype),
-                          name.empty() ? path : name);
+    return K::TensorInfo{
+        name, dtype.empty() ? K::DType::Float32 : parseDType(dtype), *shape};
   } catch (const Error &error) {
     problems.add(where + error.what());
-    return {};
+    return std::nullopt;
+  }
+}
+
+Value GraphReader::placeholderFor(const Json &config, const std::string &name,
+                                  Result &result) {
+  Value value;
+  if (std::optional<K::TensorInfo> input = inputOf(config, name))
+    value.tensor = K::placeholder(input->shape, input->dtype, input->name);
+  result.inputs.push_back(value);
+  result.inputNames.push_back(name);
+  return value;
+}
+
+void GraphReader::checkInputShapes(const std::vector<std::string> &names) {
+  for (const auto &[name, shape] : inputShapes) {
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      continue;
+    std::string known;
+    for (const std::string &input : names)
+      known += (known.empty() ? "'" : ", '") + input + "'";
+    problems.add("the model has no input '" + name + "', for which the shape " +
+                 shapeName(shape) + " is given; it has " + known);
   }
 }
 
@@ -342,9 +377,8 @@ void GraphReader::readSequential(const Json &config, Result &result) {
     return;
   }
   std::string name = textOf(*input, "name");
-  Value value{makeInput(*input, name.empty() ? "input" : name, problems), {}};
-  result.inputs = {value};
-  result.inputNames = {name.empty() ? "input" : name};
+  Value value =
+      placeholderFor(*input, name.empty() ? "input" : name, result);
   result.outputs = buildSequential(config, "", value, weights);
   const Json &layers = config["layers"];
   std::string last =
@@ -881,9 +915,7 @@ std::vector<Value> GraphReader::buildFunctional(const Json &config,
         graph.problem("has input '" + layer.name + "': " + error.what());
       }
     } else {
-      value.tensor = makeInput((*layer.object)["config"], layer.path, problems);
-      result->inputs.push_back(value);
-      result->inputNames.push_back(layer.name);
+      value = placeholderFor((*layer.object)["config"], layer.name, *result);
     }
     graph.calls[layer.firstCall].outputs = {value};
   }
@@ -925,5 +957,31 @@ GraphReader::Result GraphReader::read(const Json &object) {
   else
     result.outputs = buildFunctional(object["config"], "", /*call=*/nullptr,
                                      weights, &result);
+  checkInputShapes(result.inputNames);
   return result;
+}
+
+std::vector<K::TensorInfo> GraphReader::readInputs(const Json &object) {
+  std::vector<K::TensorInfo> infos;
+  if (!isObjectWithConfig(object) || !isModel(object))
+    return infos;
+  const Json &config = object["config"];
+  auto append = [&](const Json &input, const std::string &name) {
+    if (std::optional<K::TensorInfo> info = inputOf(input, name))
+      infos.push_back(std::move(*info));
+  };
+  if (isClass(object, "Sequential")) {
+    if (std::optional<Json> input = sequentialInput(config))
+      append(*input, "input");
+    return infos;
+  }
+  std::vector<Leaf> leaves;
+  if (config.contains("input_layers"))
+    flatten(config["input_layers"], "", leaves);
+  for (const Leaf &leaf : leaves)
+    for (const Json &layer : config["layers"])
+      if (isObjectWithConfig(layer) && leaf.reference->is_array() &&
+          !leaf.reference->empty() && (*leaf.reference)[0] == nameOf(layer))
+        append(layer["config"], nameOf(layer));
+  return infos;
 }

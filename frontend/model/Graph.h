@@ -11,11 +11,15 @@ namespace keratin::model {
 
 /// Builds the graph of a model from its configuration: Functional and
 /// Sequential models, nested ones, and layers that are called several times.
+using InputShapes = std::map<std::string, K::Shape>;
+
 class GraphReader {
 public:
-  GraphReader(WeightScope weights, Problems &problems, bool isKeras2 = false)
+  /// `inputShapes` gives extents that the file leaves open.
+  GraphReader(WeightScope weights, Problems &problems, bool isKeras2 = false,
+              InputShapes inputShapes = {})
       : weights(std::move(weights)), problems(problems),
-        shared{problems, {}, isKeras2} {}
+        shared{problems, {}, isKeras2}, inputShapes(std::move(inputShapes)) {}
 
   struct Result {
     std::string name;
@@ -25,6 +29,8 @@ public:
   /// `object` has `class_name` and `config`. Problems are collected; the result
   /// is of use only if there are none.
   Result read(const Json &object);
+  /// The inputs alone, without building what follows from them.
+  std::vector<K::TensorInfo> readInputs(const Json &object);
 
 private:
   /// A reference [layer name, call, output].
@@ -71,10 +77,16 @@ private:
   /// Names the problems of layers that cannot be built for want of an input.
   void checkObject(const Json &object, const std::string &path);
   void readSequential(const Json &config, Result &result);
+  std::optional<K::TensorInfo> inputOf(const Json &config,
+                                       const std::string &fallbackName);
+  Value placeholderFor(const Json &config, const std::string &name,
+                       Result &result);
+  void checkInputShapes(const std::vector<std::string> &names);
 
   WeightScope weights;
   Problems &problems;
   Shared shared;
+  InputShapes inputShapes;
   size_t callCount = 0;
 };
 

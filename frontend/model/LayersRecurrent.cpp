@@ -116,7 +116,7 @@ static Cell gruCell(LayerContext &layer, const Config &config,
               return mix(gate(in[0] + inner[0]), states[0],
                          activate(in[2] + reset * inner[2]));
             }};
-  K::Tensors parts = K::split(recurrent, {2 * units}, -1);
+  K::Tensors parts = K::split(recurrent, K::Ints{2 * units}, -1);
   return {std::vector{units}, units,
           [=](const K::Tensor &x, const K::Tensors &states) {
             K::Tensors in = K::split(plus(K::dot(x, kernel), inputBias), 3);

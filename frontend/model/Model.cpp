@@ -109,15 +109,19 @@ std::vector<std::string> withFile(const std::string &path,
 ModelError::ModelError(std::vector<std::string> problems)
     : Error(joinLines(problems)), lines(std::move(problems)) {}
 
-Model keratin::loadModel(const std::string &path) {
-  K::GraphScope graph;
+/// Opens the file and lets `read` do something with its contents. Throws
+/// ModelError with all problems.
+template <typename Read>
+static auto readModel(const std::string &path, const ModelOptions &options,
+                      Read &&read) {
   Problems problems;
-  GraphReader::Result read;
+  decltype(read(std::declval<GraphReader &>(), Json())) result;
   try {
     Contents contents = readContents(path);
     bool isKeras2 = contents.kerasVersion.starts_with("2.");
-    read =
-        GraphReader(contents.weights, problems, isKeras2).read(contents.config);
+    GraphReader reader(contents.weights, problems, isKeras2,
+                       options.inputShapes);
+    result = read(reader, contents.config);
   } catch (const Error &error) {
     problems.add(error.what());
   } catch (const std::bad_alloc &) {
@@ -125,7 +129,21 @@ Model keratin::loadModel(const std::string &path) {
   }
   if (!problems.empty())
     throw ModelError(withFile(path, problems.all()));
+  return result;
+}
 
+std::vector<K::TensorInfo> keratin::readModelInputs(const std::string &path) {
+  return readModel(path, {}, [](GraphReader &reader, const Json &config) {
+    return reader.readInputs(config);
+  });
+}
+
+Model keratin::loadModel(const std::string &path, const ModelOptions &options) {
+  K::GraphScope graph;
+  GraphReader::Result read =
+      readModel(path, options, [](GraphReader &reader, const Json &config) {
+        return reader.read(config);
+      });
   Model model;
   model.name = read.name;
   model.inputNames = read.inputNames;

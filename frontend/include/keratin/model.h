@@ -11,6 +11,7 @@
 
 #include "keratin/backend.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,17 @@ private:
   std::vector<std::string> lines;
 };
 
+struct ModelOptions {
+  /// Shapes of inputs, by name, for axes that the file leaves open. Some layers
+  /// cannot be built without (a strided convolution with padding "same"). The
+  /// batch stays open: the first extent only has to agree.
+  std::map<std::string, backend::Shape> inputShapes;
+};
+
+/// What the model in a file takes, without building its graph. Throws
+/// ModelError.
+std::vector<backend::TensorInfo> readModelInputs(const std::string &path);
+
 /// Reads a model that Keras saved: a `.keras` file or the same unpacked as a
 /// directory, or a whole-model `.h5` file, of Keras 3 or Keras 2. Weights are
 /// shared with the bytes of the file, not copied.
@@ -49,7 +61,7 @@ private:
 /// options that are not supported; all of them are listed.
 ///
 /// The graph is made in a graph of its own. Any thread may call this.
-Model loadModel(const std::string &path);
+Model loadModel(const std::string &path, const ModelOptions &options = {});
 
 } // namespace keratin
 
