@@ -123,7 +123,7 @@ Values GatherOp::vjp(OpBuilder &b, ValueRange cotangents) {
   // scatter_add works along axis 0: the gathered axis moves there and back.
   if (getBatchDims() != 0) {
     emitOpError("has no gradient: batch_dims is ") << getBatchDims();
-    return {Value(), Value()};
+    return {};
   }
   SmallVector<int64_t> inX =
       axesToFront(getX().getType().getRank(), getAxis(), 1);

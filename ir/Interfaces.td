@@ -18,7 +18,8 @@ def VjpOpInterface : OpInterface<"VjpOpInterface"> {
       Returns, for each operand, the cotangent that flows back to it, or a null
       Value where the operand is not differentiable. `cotangents` has one entry
       per result; an entry may be null when that result is unused. Emits only
-      `ktn` ops, so that gradients have gradients.
+      `ktn` ops, so that gradients have gradients. Returns nothing at all, and
+      reports an error, when there is a derivative but no rule for it.
     }],
     "::llvm::SmallVector<::mlir::Value>", "vjp",
     (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$cotangents)>];

@@ -591,10 +591,12 @@ Values ConcatOp::vjp(OpBuilder &b, ValueRange cotangents) {
     int64_t after = totalExtent(getXs().drop_front(i + 1), axis);
     grads.push_back(findPart(b, getLoc(), cotangents[0], axis, before,
                              extentOf(x, axis), after));
-    if (!grads.back())
+    if (!grads.back()) {
       emitOpError("has no gradient: more than one operand has an unknown "
                   "extent on axis ")
           << axis;
+      return {};
+    }
   }
   return grads;
 }
@@ -674,7 +676,7 @@ Values SliceOp::vjp(OpBuilder &b, ValueRange cotangents) {
     if (!dx) {
       emitOpError("has no gradient: axis ")
           << axis << " has an unknown extent and stride " << getStrides()[axis];
-      return {Value()};
+      return {};
     }
   }
   return {dx};

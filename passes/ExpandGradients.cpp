@@ -85,8 +85,10 @@ LogicalResult propagate(Operation *op, ktn::GradientsOp gradients, OpBuilder &b,
     diag.attachNote(gradients.getLoc()) << "needed by this gradient";
     return diag;
   }
-  for (auto [operand, term] :
-       llvm::zip_equal(op->getOperands(), rule.vjp(b, upstream)))
+  SmallVector<Value> terms = rule.vjp(b, upstream);
+  if (terms.size() != op->getNumOperands())
+    return failure(); // the rule said why
+  for (auto [operand, term] : llvm::zip_equal(op->getOperands(), terms))
     if (term)
       cotangents.accumulate(operand, term);
   return success();

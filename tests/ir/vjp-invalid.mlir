@@ -1,0 +1,26 @@
+// RUN: keratin-opt %s --ktn-expand-gradients --split-input-file --verify-diagnostics
+
+func.func @f(%x: tensor<?x6xf32>) -> tensor<?x6xf32> {
+  // expected-error @below {{has no gradient: axis 0 has an unknown extent and stride 2}}
+  %0 = ktn.slice %x[0:?:2, 0:6:1] : tensor<?x6xf32> -> tensor<?x6xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<?x6xf32> wrt tensor<?x6xf32>
+  return %1 : tensor<?x6xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @below {{has no gradient: more than one operand has an unknown extent on axis 0}}
+  %0 = ktn.concat %x, %x {axis = 0} : tensor<?xf32>, tensor<?xf32> -> tensor<?xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<?xf32> wrt tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<5x9xf32>, %i: tensor<5xi32>) -> tensor<5x9xf32> {
+  // expected-error @below {{has no gradient: batch_dims is 1}}
+  %0 = ktn.gather %x, %i {axis = 1, batch_dims = 1} : tensor<5x9xf32>, tensor<5xi32> -> tensor<5xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<5xf32> wrt tensor<5x9xf32>
+  return %1 : tensor<5x9xf32>
+}

@@ -1,0 +1,78 @@
+// RUN: keratin-opt %s --ktn-expand-gradients --canonicalize --cse | FileCheck %s
+
+// A repeated operand sums over its copies, and has its own type again even
+// where only the other one knows an extent.
+// CHECK-LABEL: func @broadcast(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x1xf32>, %[[Y:.+]]: tensor<4x3xf32>)
+// CHECK:         %[[DX:.+]] = ktn.sum %{{.+}}, [1] {keepdims = true} : tensor<4x3xf32> -> tensor<4x1xf32>
+// CHECK:         %[[S:.+]] = ktn.shape %[[X]]
+// CHECK:         ktn.reshape %[[DX]] shape %[[S]] : tensor<2xi64> to [?, 1] : tensor<4x1xf32> -> tensor<?x1xf32>
+func.func @broadcast(%x: tensor<?x1xf32>, %y: tensor<4x3xf32>) -> tensor<?x1xf32> {
+  %0 = ktn.mul %x, %y : tensor<?x1xf32>, tensor<4x3xf32> -> tensor<4x3xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<4x3xf32> wrt tensor<?x1xf32>
+  return %1 : tensor<?x1xf32>
+}
+
+// Both gradients of a product are products, without a transpose of an operand.
+// CHECK-LABEL: func @dot(
+// CHECK-SAME:    %[[A:.+]]: tensor<?x3xf32>, %[[B:.+]]: tensor<3x5xf32>, %[[DY:.+]]: tensor<?x5xf32>)
+// CHECK-DAG:     %[[DA:.+]] = ktn.dot_general %{{.+}}, %[[B]] contract [1] x [1] : tensor<?x5xf32>, tensor<3x5xf32> -> tensor<?x3xf32>
+// CHECK-DAG:     %[[DB:.+]] = ktn.dot_general %{{.+}}, %[[A]] contract [0] x [0] : tensor<?x5xf32>, tensor<?x3xf32> -> tensor<5x3xf32>
+// CHECK-DAG:     ktn.transpose %[[DB]], [1, 0]
+func.func @dot(%a: tensor<?x3xf32>, %b: tensor<3x5xf32>, %dy: tensor<?x5xf32>) -> (tensor<?x3xf32>, tensor<3x5xf32>) {
+  %0 = ktn.dot_general %a, %b contract [1] x [0] : tensor<?x3xf32>, tensor<3x5xf32> -> tensor<?x5xf32>
+  %1 = ktn.mul %0, %dy : tensor<?x5xf32>
+  %2:2 = ktn.gradients %1 wrt %a, %b : tensor<?x5xf32> wrt tensor<?x3xf32>, tensor<3x5xf32>
+  return %2#0, %2#1 : tensor<?x3xf32>, tensor<3x5xf32>
+}
+
+// A strided slice puts zeros between and behind.
+// CHECK-LABEL: func @strided_slice(
+// CHECK:         ktn.expand_dims %{{.+}}, [1] : tensor<3xf32> -> tensor<3x1xf32>
+// CHECK:         ktn.pad %{{.+}} low [0, 0] high [0, 2]
+// CHECK:         ktn.reshape %{{.+}} to [9]
+// CHECK:         %[[D:.+]] = ktn.slice %{{.+}}[0:8:1]
+// CHECK:         ktn.pad %[[D]] low [1] high [1] {{.+}} -> tensor<10xf32>
+func.func @strided_slice(%x: tensor<10xf32>) -> tensor<10xf32> {
+  %0 = ktn.slice %x[1:9:3] : tensor<10xf32> -> tensor<3xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<3xf32> wrt tensor<10xf32>
+  return %1 : tensor<10xf32>
+}
+
+// The part behind an operand of unknown extent is found from the back.
+// CHECK-LABEL: func @concat_unknown(
+// CHECK-SAME:    %[[X:.+]]: tensor<?xf32>, %[[Y:.+]]: tensor<3xf32>, %[[DZ:.+]]: tensor<?xf32>)
+// CHECK:         %[[R:.+]] = ktn.reverse %{{.+}}, [0]
+// CHECK:         %[[P:.+]] = ktn.slice %[[R]][0:3:1] : tensor<?xf32> -> tensor<3xf32>
+// CHECK:         ktn.reverse %[[P]], [0]
+func.func @concat_unknown(%x: tensor<?xf32>, %y: tensor<3xf32>, %dz: tensor<?xf32>) -> tensor<3xf32> {
+  %0 = ktn.concat %x, %y {axis = 0} : tensor<?xf32>, tensor<3xf32> -> tensor<?xf32>
+  %1 = ktn.mul %0, %dz : tensor<?xf32>
+  %2 = ktn.gradients %1 wrt %y : tensor<?xf32> wrt tensor<3xf32>
+  return %2 : tensor<3xf32>
+}
+
+// The gathered axis goes to the front for the sum, and back.
+// CHECK-LABEL: func @gather(
+// CHECK-SAME:    %[[X:.+]]: tensor<4x9xf32>, %[[I:.+]]: tensor<?xi32>)
+// CHECK:         %[[Z:.+]] = ktn.constant dense<0.000000e+00> : tensor<9x4xf32>
+// CHECK:         %[[S:.+]] = ktn.scatter_add %[[Z]], %[[I]], %{{.+}} : tensor<9x4xf32>, tensor<?xi32>, tensor<?x4xf32>
+// CHECK:         ktn.transpose %[[S]], [1, 0]
+func.func @gather(%x: tensor<4x9xf32>, %i: tensor<?xi32>) -> tensor<4x9xf32> {
+  %0 = ktn.gather %x, %i {axis = 1} : tensor<4x9xf32>, tensor<?xi32> -> tensor<4x?xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<4x?xf32> wrt tensor<4x9xf32>
+  return %1 : tensor<4x9xf32>
+}
+
+// No gradient flows through steps and conditions: the result is zero.
+// CHECK-LABEL: func @steps(
+// CHECK:         %[[Z:.+]] = ktn.constant dense<0.000000e+00> : tensor<4xf32>
+// CHECK:         return %[[Z]]
+func.func @steps(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = ktn.floor %x : tensor<4xf32>
+  %1 = ktn.sign %0 : tensor<4xf32>
+  %2 = ktn.stop_gradient %x : tensor<4xf32>
+  %3 = ktn.add %1, %2 : tensor<4xf32>
+  %4 = ktn.gradients %3 wrt %x : tensor<4xf32> wrt tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
