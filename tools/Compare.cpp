@@ -60,6 +60,24 @@ std::vector<Array> pickInputs(const Arrays &arrays,
   return picked;
 }
 
+Array firstRows(const Array &array, int64_t count, const std::string &what) {
+  std::vector<int64_t> shape = array.shape();
+  if (shape.empty() || shape[0] < count)
+    throw Error(what + " has shape " + shapeName(shape) + ", fewer than the " +
+                std::to_string(count) + " rows of the batch");
+  shape[0] = count;
+  return Array(array.dtype(), shape, array.data(), array.owner());
+}
+
+/// The rows of a reference that an output with fewer rows is compared with.
+static Array matchRows(const Array &reference, const Array &output) {
+  const std::vector<int64_t> &shape = output.shape();
+  if (!shape.empty() && !reference.shape().empty() &&
+      reference.shape()[0] > shape[0])
+    return firstRows(reference, shape[0], "");
+  return reference;
+}
+
 std::string Comparison::problem(double limit) const {
   char text[64];
   if (!isFinite)
@@ -98,11 +116,12 @@ Comparison compare(const std::vector<Array> &outputs,
       throw Error(path + ": no array for the output '" + name +
                   "': expected '" + key + "' or '" + name + "', has " +
                   namesOf(expected));
-    if (reference->shape() != outputs[index].shape())
+    Array rows = matchRows(*reference, outputs[index]);
+    if (rows.shape() != outputs[index].shape())
       throw Error(path + ": output '" + name + "' has shape " +
                   shapeName(outputs[index].shape()) + ", expected " +
                   shapeName(reference->shape()));
-    double error = relativeError(outputs[index], *reference);
+    double error = relativeError(outputs[index], rows);
     if (error > comparison.maxRelError || comparison.worstOutput.empty()) {
       comparison.maxRelError = error;
       comparison.worstOutput = name;

@@ -18,6 +18,10 @@ std::vector<Array> pickInputs(const Arrays &arrays,
                               const std::vector<backend::TensorInfo> &inputs,
                               const std::string &path);
 
+/// The first `count` along axis 0. Throws Error, which names `what`, when there
+/// are fewer.
+Array firstRows(const Array &array, int64_t count, const std::string &what);
+
 /// How outputs differ from a reference.
 struct Comparison {
   /// Worst output's max |y - ref| / max |ref|; infinite where a value is not
@@ -32,7 +36,8 @@ struct Comparison {
 };
 
 /// Compares outputs with the arrays out_INDEX or NAME, or the only array beside
-/// in_…. Outputs without a reference are an Error, and so are other shapes.
+/// in_…. Of a reference with more rows the first ones count. Outputs without a
+/// reference are an Error, and so are other shapes.
 Comparison compare(const std::vector<Array> &outputs,
                    const std::vector<backend::TensorInfo> &infos,
                    const Arrays &expected, const std::string &path);

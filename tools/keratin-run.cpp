@@ -90,8 +90,13 @@ static K::Shape randomShape(const K::TensorInfo &input,
 static std::vector<Array> makeInputs(const Runnable &model,
                                      const Arguments &given) {
   std::vector<Array> arrays;
-  if (!given.inputs.empty())
-    return pickInputs(readArrays(given.inputs), model.inputs(), given.inputs);
+  if (!given.inputs.empty()) {
+    arrays = pickInputs(readArrays(given.inputs), model.inputs(), given.inputs);
+    if (!given.batch.empty())
+      for (Array &array : arrays)
+        array = firstRows(array, std::stoll(given.batch), given.inputs);
+    return arrays;
+  }
   std::mt19937_64 random(given.seed);
   NamedShapes shapes = parseInputShapes(given.inputShapes);
   int64_t batch = given.batch.empty() ? 1 : std::stoll(given.batch);
@@ -222,7 +227,9 @@ int main(int argc, char **argv) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--seed", given.seed, "of random inputs");
-  app.add_option("--batch", given.batch, "of random inputs")->check(isBatch);
+  app.add_option("--batch", given.batch,
+                 "of random inputs; with --inputs, how many of their rows")
+      ->check(isBatch);
   app.add_option("--input-shape", given.inputShapes,
                  "NAME=2x3x4: the shape of a random input")
       ->check(isInputShape);
