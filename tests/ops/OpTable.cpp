@@ -90,9 +90,9 @@ bool Row::isBatched(size_t input) const {
 }
 
 std::vector<Values> Row::inputs(int64_t batch) const {
-  std::mt19937 random(1);
   std::vector<Values> result;
   for (size_t i = 0; i < shapes.size(); ++i) {
+    std::mt19937 random(i + 1); // weights do not depend on the batch
     K::Shape shape = shapes[i];
     if (isBatched(i))
       shape[0] = batch;
