@@ -134,10 +134,11 @@ ktn::ScanOp addSlices(ktn::ScanOp scan, ArrayRef<Value> values,
 /// slice stays to tell the number of steps.
 void dropUnused(ktn::ScanOp scan) {
   Block &body = scan.getBody().front();
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(body.without_terminator())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  SmallVector<Operation *> ops(
+      llvm::make_pointer_range(body.without_terminator()));
+  for (Operation *op : llvm::reverse(ops))
+    if (isOpTriviallyDead(op))
+      op->erase();
   MutableOperandRange xs = scan.getXsMutable();
   for (unsigned i = xs.size(); i-- > 0 && xs.size() > 1;) {
     if (!body.getArgument(i).use_empty())
