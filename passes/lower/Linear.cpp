@@ -43,8 +43,7 @@ struct LowerDotGeneral : Lowering<ktn::DotGeneralOp> {
     AffineMap maps[] = {
         AffineMap::get(loops, 0, lhsExprs, b.getContext()),
         AffineMap::get(loops, 0, rhsExprs, b.getContext()),
-        AffineMap::getMultiDimIdentityMap(loops, b.getContext())
-            .getMajorSubMap(sizes.size())};
+        firstLoops(b, loops, sizes.size())};
     return createContraction(b, loc, type, sizes, {lhs, rhs}, maps,
                              loops - sizes.size());
   }

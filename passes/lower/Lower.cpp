@@ -107,6 +107,14 @@ AffineMap broadcastMap(OpBuilder &b, ArrayRef<int64_t> shape,
   return AffineMap::get(loops.size(), 0, exprs, b.getContext());
 }
 
+AffineMap firstLoops(OpBuilder &b, unsigned loops, unsigned count) {
+  // AffineMap::getMajorSubMap gives a null map for none.
+  SmallVector<AffineExpr> exprs;
+  for (unsigned loop = 0; loop < count; ++loop)
+    exprs.push_back(b.getAffineDimExpr(loop));
+  return AffineMap::get(loops, 0, exprs, b.getContext());
+}
+
 static Value createGeneric(OpBuilder &b, Location loc, Value init,
                            ValueRange inputs, ArrayRef<AffineMap> maps,
                            unsigned reductions, ScalarBody body) {

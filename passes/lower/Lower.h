@@ -97,6 +97,9 @@ mlir::TypedAttr lowestElement(mlir::Type type, bool isUnsigned);
 mlir::AffineMap broadcastMap(mlir::OpBuilder &b, llvm::ArrayRef<int64_t> shape,
                              llvm::ArrayRef<int64_t> loops);
 
+/// The map from `loops` loops to the first `count`, which may be none.
+mlir::AffineMap firstLoops(mlir::OpBuilder &b, unsigned loops, unsigned count);
+
 /// One parallel loop nest over the result. `maps` gives the element each input is
 /// read at.
 mlir::Value createParallel(mlir::OpBuilder &b, mlir::Location loc,

@@ -22,11 +22,7 @@ struct ReductionLoops {
     for (auto [position, axis] : llvm::enumerate(reduced))
       operandExprs[axis] = b.getAffineDimExpr(kept.size() + position);
     operand = AffineMap::get(rank, 0, operandExprs, b.getContext());
-    // getMajorSubMap would give a null map where nothing is kept.
-    SmallVector<AffineExpr> resultExprs;
-    for (size_t axis = 0; axis < kept.size(); ++axis)
-      resultExprs.push_back(b.getAffineDimExpr(axis));
-    result = AffineMap::get(rank, 0, resultExprs, b.getContext());
+    result = firstLoops(b, rank, kept.size());
     reductions = reduced.size();
   }
 
