@@ -34,6 +34,11 @@ std::optional<Stage> parseStage(llvm::StringRef name) {
 static void addCore(OpPassManager &pm, const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createExpandGradients());
   pm.addNestedPass<func::FuncOp>(createDecompose());
+  if (options.optimize) {
+    // Batch normalisation is scales and shifts by now, a gate plain products.
+    pm.addNestedPass<func::FuncOp>(createFoldAffine());
+    pm.addNestedPass<func::FuncOp>(createHoistScan());
+  }
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createFoldConstants(options.evaluateConstants));
