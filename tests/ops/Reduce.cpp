@@ -121,8 +121,10 @@ std::vector<Row> reduceRows() {
   using T = const K::Tensor &;
   using A = const K::Axes &;
   const Row flags = {.dtypes = {DType::Bool}, .hasGradient = false};
-  add(reduction("sum", [](T x, A a, bool k) { return K::sum(x, a, k); }, sum));
-  add(reduction("mean", [](T x, A a, bool k) { return K::mean(x, a, k); }, mean));
+  add(reduction("sum", [](T x, A a, bool k) { return K::sum(x, a, k); }, sum,
+                {.low = -1, .high = 2}));
+  add(reduction("mean", [](T x, A a, bool k) { return K::mean(x, a, k); },
+                mean, {.low = -1, .high = 2}));
   add(reduction("var", [](T x, A a, bool k) { return K::var(x, a, k); },
                 variance));
   add(reduction("std", [](T x, A a, bool k) { return K::std(x, a, k); },
