@@ -1,3 +1,4 @@
+#include "ir/Folding.h"
 #include "ir/Inference.h"
 #include "ir/Ktn.h"
 #include "ir/Vjp.h"
@@ -44,6 +45,22 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   llvm::append_range(shape, indices->getShape().drop_front(batch));
   llvm::append_range(shape, x->getShape().drop_front(axis + 1));
   return inferTensor(location, shape, x->getElementType(), types);
+}
+
+OpFoldResult GatherOp::fold(FoldAdaptor adaptor) {
+  DenseIntElementsAttr x = smallIntegers(adaptor.getX());
+  DenseIntElementsAttr indices = smallIntegers(adaptor.getIndices());
+  if (!x || !indices || getX().getType().getRank() != 1)
+    return {};
+  bool isUnsigned = indices.getElementType().isUnsignedInteger();
+  SmallVector<APInt> elements;
+  for (const APInt &index : indices.getValues<APInt>()) {
+    int64_t position =
+        isUnsigned ? index.getZExtValue() : index.getSExtValue();
+    elements.push_back(x.getValues<APInt>()[std::clamp<int64_t>(
+        position, 0, x.getNumElements() - 1)]);
+  }
+  return DenseIntElementsAttr::get(getType(), elements);
 }
 
 //===----------------------------------------------------------------------===//

@@ -27,6 +27,7 @@ def Ktn_GatherOp : Ktn_IndexOp<"gather", [
   let assemblyFormat = [{
     $x `,` $indices attr-dict `:` type($x) `,` type($indices) `->` type($y)
   }];
+  let hasFolder = 1;
 }
 
 def Ktn_ScatterAddOp : Ktn_IndexOp<"scatter_add", [

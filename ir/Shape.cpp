@@ -1,3 +1,4 @@
+#include "ir/Folding.h"
 #include "ir/Inference.h"
 #include "ir/Ktn.h"
 #include "ir/Vjp.h"
@@ -376,10 +377,10 @@ static bool hasOneShape(ArrayRef<int64_t> shape) {
          !llvm::is_contained(shape, 0);
 }
 
-OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getX().getType() == getType() && hasOneShape(getType().getShape()))
     return getX();
-  return {};
+  return reshapeIntegers(adaptor.getX(), getType());
 }
 
 /// reshape(reshape(x)) = reshape(x)
@@ -425,7 +426,7 @@ OpFoldResult BroadcastToOp::fold(FoldAdaptor) {
   return getX().getType() == getType() ? getX() : OpFoldResult();
 }
 
-OpFoldResult ExpandDimsOp::fold(FoldAdaptor) {
+OpFoldResult ExpandDimsOp::fold(FoldAdaptor adaptor) {
   if (getAxes().empty())
     return getX();
   // What was squeezed comes back: those extents were 1.
@@ -433,16 +434,40 @@ OpFoldResult ExpandDimsOp::fold(FoldAdaptor) {
   if (inner && inner.getAxes() == getAxes() &&
       inner.getX().getType() == getType())
     return inner.getX();
-  return {};
+  return reshapeIntegers(adaptor.getX(), getType());
 }
 
-OpFoldResult SqueezeOp::fold(FoldAdaptor) {
+OpFoldResult SqueezeOp::fold(FoldAdaptor adaptor) {
   if (getAxes().empty())
     return getX();
   auto inner = getX().getDefiningOp<ExpandDimsOp>();
   if (inner && inner.getAxes() == getAxes())
     return inner.getX();
-  return {};
+  return reshapeIntegers(adaptor.getX(), getType());
+}
+
+OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
+  if (getType().getRank() != 1 || !getType().hasStaticShape())
+    return {};
+  SmallVector<APInt> elements;
+  for (Attribute part : adaptor.getXs()) {
+    DenseIntElementsAttr integers = smallIntegers(part);
+    if (!integers)
+      return {};
+    llvm::append_range(elements, integers.getValues<APInt>());
+  }
+  return DenseIntElementsAttr::get(getType(), elements);
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
+  DenseIntElementsAttr integers = smallIntegers(adaptor.getX());
+  if (!integers || getType().getRank() != 1 || !getType().hasStaticShape())
+    return {};
+  SmallVector<APInt> elements;
+  for (int64_t i : llvm::seq(getType().getNumElements()))
+    elements.push_back(
+        integers.getValues<APInt>()[getStarts()[0] + i * getStrides()[0]]);
+  return DenseIntElementsAttr::get(getType(), elements);
 }
 
 //===----------------------------------------------------------------------===//

@@ -145,6 +145,7 @@ def Ktn_ConcatOp : Ktn_MovementOp<"concat", [
   let arguments = (ins Variadic<Ktn_Tensor>:$xs, Ktn_I64Attr:$axis);
   let results = (outs Ktn_Tensor:$y);
   let assemblyFormat = "$xs attr-dict `:` type($xs) `->` type($y)";
+  let hasFolder = 1;
 }
 
 def Ktn_SliceOp : Ktn_MovementOp<"slice", [
@@ -166,6 +167,7 @@ def Ktn_SliceOp : Ktn_MovementOp<"slice", [
     $x `` custom<Ranges>($starts, $ends, $strides) attr-dict
     `:` type($x) `->` type($y)
   }];
+  let hasFolder = 1;
 }
 
 def Ktn_PadOp : Ktn_MovementOp<"pad", [

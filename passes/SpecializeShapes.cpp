@@ -3,6 +3,8 @@
 
 #include "ir/Ktn.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 
 using namespace mlir;
@@ -71,8 +73,94 @@ LogicalResult inferResults(Operation &op) {
   return success();
 }
 
+/// An extent that an operand gives is part of the op once the operand is known.
+template <typename OpT> void resolveTarget(OpT op) {
+  DenseIntElementsAttr extents;
+  if (!op.getShape() || !matchPattern(op.getShape(), m_Constant(&extents)))
+    return;
+  SmallVector<int64_t> target(op.getTarget());
+  for (auto [extent, given] :
+       llvm::zip_equal(target, extents.template getValues<APInt>()))
+    if (ShapedType::isDynamic(extent))
+      extent = given.getSExtValue();
+  op.setTarget(target);
+  op.getShapeMutable().clear();
+}
+
+/// The constant elements of `value` when they are integers and few.
+DenseIntElementsAttr smallConstant(Value value) {
+  DenseIntElementsAttr integers;
+  if (!matchPattern(value, m_Constant(&integers)) ||
+      integers.getNumElements() > 64)
+    return {};
+  return integers;
+}
+
+/// The value of scalar ops on constants in `block`, whose last op yields it; null
+/// when one does not fold.
+Attribute foldScalars(Block &block, Value result) {
+  llvm::DenseMap<Value, Attribute> known;
+  for (Operation &op : block) {
+    SmallVector<Attribute> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(known.lookup(operand));
+    SmallVector<OpFoldResult> folded;
+    if (failed(op.fold(operands, folded)) || folded.size() != 1)
+      return {};
+    auto value = dyn_cast<Value>(folded[0]);
+    known[op.getResult(0)] =
+        value ? known.lookup(value) : cast<Attribute>(folded[0]);
+  }
+  return known.lookup(result);
+}
+
+/// An elementwise op on small integer constants: the arithmetic of shapes. All
+/// operands are of the shape of the result or have one element.
+Attribute evaluateElementwise(ktn::ScalarBodyOpInterface op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  SmallVector<DenseIntElementsAttr> operands;
+  for (Value operand : op->getOperands()) {
+    DenseIntElementsAttr integers = smallConstant(operand);
+    if (!integers || !integers.getElementType().isSignlessInteger() ||
+        (integers.getNumElements() != 1 && integers.getType() != type))
+      return {};
+    operands.push_back(integers);
+  }
+  if (!type.hasStaticShape() || type.getNumElements() > 64 ||
+      !type.getElementType().isSignlessInteger())
+    return {};
+
+  SmallVector<Attribute> elements;
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    Block block;
+    OpBuilder b = OpBuilder::atBlockBegin(&block);
+    SmallVector<Value> args;
+    for (DenseIntElementsAttr integers : operands) {
+      APInt element =
+          integers.getValues<APInt>()[integers.getNumElements() == 1 ? 0 : i];
+      args.push_back(arith::ConstantOp::create(
+          b, op->getLoc(),
+          b.getIntegerAttr(integers.getElementType(), element)));
+    }
+    Value result = op.buildScalar(b, args);
+    Attribute element = foldScalars(block, result);
+    if (!element)
+      return {};
+    elements.push_back(element);
+  }
+  return DenseElementsAttr::get(type, elements);
+}
+
 /// What has become a constant is one from here on: extents, above all.
 void foldToConstants(Operation &op) {
+  if (auto elementwise = dyn_cast<ktn::ScalarBodyOpInterface>(op)) {
+    if (Attribute value = evaluateElementwise(elementwise)) {
+      OpBuilder b(&op);
+      op.getResult(0).replaceAllUsesWith(
+          ktn::ConstantOp::create(b, op.getLoc(), cast<ElementsAttr>(value)));
+      return;
+    }
+  }
   SmallVector<OpFoldResult> folded;
   if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() == 0 ||
       failed(op.fold(folded)) || folded.size() != op.getNumResults())
@@ -93,6 +181,10 @@ LogicalResult inferBlock(Block &block) {
     if (auto scan = dyn_cast<ktn::ScanOp>(op))
       if (failed(inferBody(scan)))
         return failure();
+    if (auto reshape = dyn_cast<ktn::ReshapeOp>(op))
+      resolveTarget(reshape);
+    if (auto broadcast = dyn_cast<ktn::BroadcastToOp>(op))
+      resolveTarget(broadcast);
     if (failed(inferResults(op)))
       return failure();
     foldToConstants(op);
