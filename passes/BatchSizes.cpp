@@ -95,7 +95,8 @@ static std::optional<BatchSize> evaluateDim(Value tensor, int64_t axis) {
       })
       .Case([&](tensor::CollapseShapeOp op) {
         std::optional<BatchSize> count = BatchSize{1, 0};
-        for (int64_t source : op.getReassociationIndices()[axis])
+        ReassociationIndices collapsed = op.getReassociationIndices()[axis];
+        for (int64_t source : collapsed)
           if (std::optional<BatchSize> extent =
                   count ? evaluateDim(op.getSrc(), source) : std::nullopt)
             count = multiply(*count, *extent);
