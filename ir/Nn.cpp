@@ -416,27 +416,72 @@ Values BiasAddOp::vjp(OpBuilder &b, ValueRange cotangents) {
   return {dy, sumLike(b, getLoc(), dbias, getBias())};
 }
 
+/// One of the parameters of batch_norm, so that it broadcasts along `axis`.
+static Value alongAxis(OpBuilder &b, BatchNormOp op, Value parameter) {
+  SmallVector<int64_t> others;
+  for (int64_t axis : llvm::seq(op.getType().getRank()))
+    if (axis != op.getAxis())
+      others.push_back(axis);
+  return ExpandDimsOp::create(b, op.getLoc(), parameter, others);
+}
+
+/// 1 / sqrt(variance + epsilon)
+static Value createInverseDeviation(OpBuilder &b, BatchNormOp op) {
+  Value epsilon = createScalarLike(b, op.getLoc(), op.getVariance(),
+                                   op.getEpsilon().convertToDouble());
+  Value padded = AddOp::create(b, op.getLoc(), op.getVariance(), epsilon);
+  return RsqrtOp::create(b, op.getLoc(), padded);
+}
+
 FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &b) {
   // y = (x - mean) * scale + beta, scale = gamma / sqrt(variance + epsilon)
   Location loc = getLoc();
-  SmallVector<int64_t> others;
-  for (int64_t axis : llvm::seq(getX().getType().getRank()))
-    if (axis != getAxis())
-      others.push_back(axis);
-  auto alongAxis = [&](Value parameter) -> Value {
-    return ExpandDimsOp::create(b, loc, parameter, others);
-  };
-  Value epsilon =
-      createScalarLike(b, loc, getX(), getEpsilon().convertToDouble());
-  Value scale =
-      RsqrtOp::create(b, loc, AddOp::create(b, loc, getVariance(), epsilon));
+  Value scale = createInverseDeviation(b, *this);
   if (getGamma())
     scale = MulOp::create(b, loc, scale, getGamma());
-  Value centred = SubOp::create(b, loc, getX(), alongAxis(getMean()));
-  Value y = MulOp::create(b, loc, centred, alongAxis(scale));
+  Value centred = SubOp::create(b, loc, getX(), alongAxis(b, *this, getMean()));
+  Value y = MulOp::create(b, loc, centred, alongAxis(b, *this, scale));
   if (getBeta())
-    y = AddOp::create(b, loc, y, alongAxis(getBeta()));
+    y = AddOp::create(b, loc, y, alongAxis(b, *this, getBeta()));
   return SmallVector<Value>{y};
+}
+
+Values BatchNormOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // y = (x - mean) r gamma + beta with r = (variance + epsilon)^(-1/2), so
+  // dx = dy r gamma, dmean = -sum dx, dgamma = r sum dy (x - mean),
+  // dvariance = -1/2 r^2 gamma dgamma, dbeta = sum dy.
+  Location loc = getLoc();
+  Value dy = cotangents[0];
+  SmallVector<int64_t> others;
+  for (int64_t axis : llvm::seq(getType().getRank()))
+    if (axis != getAxis())
+      others.push_back(axis);
+  auto sumLikeParameter = [&](Value value, Value parameter) {
+    return sumLike(b, loc, SumOp::create(b, loc, value, others), parameter);
+  };
+
+  Value inverse = createInverseDeviation(b, *this);
+  Value scale = inverse;
+  if (getGamma())
+    scale = MulOp::create(b, loc, scale, getGamma());
+  Value dx = MulOp::create(b, loc, dy, alongAxis(b, *this, scale));
+  Value dmean = NegOp::create(b, loc, sumLikeParameter(dx, getMean()));
+
+  Value centred = SubOp::create(b, loc, getX(), alongAxis(b, *this, getMean()));
+  Value product = MulOp::create(b, loc, dy, centred);
+  Value dgamma =
+      MulOp::create(b, loc, sumLikeParameter(product, getVariance()), inverse);
+  Value factor = createScalarLike(b, loc, getX(), -0.5);
+  Value slope =
+      MulOp::create(b, loc, MulOp::create(b, loc, scale, inverse), factor);
+  Value dvariance = MulOp::create(b, loc, dgamma, slope);
+
+  Values grads{dx, dmean, dvariance};
+  if (getGamma())
+    grads.push_back(dgamma);
+  if (getBeta())
+    grads.push_back(sumLikeParameter(dy, getBeta()));
+  return grads;
 }
 
 FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &b) {
@@ -444,7 +489,9 @@ FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &b) {
   Location loc = getLoc();
   int64_t axis = getAxis();
   Value largest = MaxOp::create(b, loc, getX(), axis, /*keepdims=*/true);
-  Value powers = ExpOp::create(b, loc, SubOp::create(b, loc, getX(), largest));
+  auto powers = ExpOp::create(b, loc, SubOp::create(b, loc, getX(), largest));
+  // No exponent is positive, and what underflows is nothing in the sum.
+  powers->setAttr("ktn.flush", b.getUnitAttr());
   Value total = SumOp::create(b, loc, powers, axis, /*keepdims=*/true);
   return SmallVector<Value>{DivOp::create(b, loc, powers, total)};
 }

@@ -140,6 +140,7 @@ def Ktn_BiasAddOp : Ktn_PureOp<"bias_add", [
 
 def Ktn_BatchNormOp : Ktn_PureOp<"batch_norm", [
     InferTypeOpAdaptor, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<VjpOpInterface>,
     DeclareOpInterfaceMethods<DecomposeOpInterface>]> {
   let summary = "normalisation with given statistics";
   let description = [{
