@@ -35,10 +35,10 @@ using AttributeValue = std::variant<int64_t, bool, double, std::vector<int64_t>,
 using Attributes = std::vector<std::pair<std::string_view, AttributeValue>>;
 
 /// Appends `ktn.<mnemonic>` to the graph of its operands and returns its
-/// result. An operand that is `None` is an optional one that is absent. Throws
-/// Error with the op's diagnostic when it does not verify.
+/// result. Operands after the first `required` are optional ones: `None` is an
+/// absent one. Throws Error with the op's diagnostic when it does not verify.
 Tensor emit(std::string_view mnemonic, const Tensors &operands,
-            const Attributes &attributes = {});
+            const Attributes &attributes = {}, size_t required = SIZE_MAX);
 
 /// A `ktn.scan` while its body is traced.
 class ScanTrace {

@@ -65,8 +65,9 @@ Diagnostics::Diagnostics(MLIRContext &context)
 std::string Diagnostics::message(llvm::StringRef fallback,
                                  llvm::StringRef subject) const {
   std::string text = errors.empty() ? fallback.str() : errors.front();
-  if (!subject.empty() && !llvm::StringRef(text).starts_with(subject))
-    text = (subject + ": " + text).str();
+  std::string prefix = subject.empty() ? "" : (subject + ": ").str();
+  if (!llvm::StringRef(text).starts_with(prefix))
+    text = prefix + text;
   if (!layer.empty() && layer != subject)
     text = layer + ": " + text;
   return text;
@@ -451,15 +452,18 @@ static DType literalType(const Tensors &operands) {
 }
 
 Operation *Graph::append(std::string_view mnemonic, const Tensors &operands,
-                         const Attributes &attributes) {
+                         const Attributes &attributes, size_t required) {
   DType type = literalType(operands);
   OperationState state(locationFor(llvm::StringRef(mnemonic)),
                        ("ktn." + llvm::StringRef(mnemonic)).str());
   SmallVector<int32_t> segments;
-  for (const Tensor &operand : operands) {
+  for (auto [index, operand] : llvm::enumerate(operands)) {
     segments.push_back(operand ? 1 : 0);
     if (operand)
       state.addOperands(unwrap(operand, type));
+    else if (index < required)
+      throw Error(std::string(mnemonic) + ": operand #" +
+                  std::to_string(index) + " is None, not a tensor");
   }
   if (state.name.hasTrait<OpTrait::AttrSizedOperandSegments>())
     state.addAttribute("operandSegmentSizes",
@@ -594,11 +598,11 @@ ScanStep Graph::appendScan(const Tensors &xs, const Tensors &initial,
 //===----------------------------------------------------------------------===//
 
 Tensor emit(std::string_view mnemonic, const Tensors &operands,
-            const Attributes &attributes) {
+            const Attributes &attributes, size_t required) {
   std::shared_ptr<Graph> graph = Graph::of(operands);
   std::lock_guard<std::recursive_mutex> lock(graph->mutex);
   return graph->wrap(
-      graph->append(mnemonic, operands, attributes)->getResult(0));
+      graph->append(mnemonic, operands, attributes, required)->getResult(0));
 }
 
 ScanStep emitScan(const Tensors &xs, const Tensors &initial, bool reverse,

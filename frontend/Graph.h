@@ -79,7 +79,7 @@ public:
   }
 
   mlir::Operation *append(std::string_view mnemonic, const Tensors &operands,
-                          const Attributes &attributes);
+                          const Attributes &attributes, size_t required);
   ScanStep appendScan(const Tensors &xs, const Tensors &initial, bool reverse,
                       const ScanBody &body);
   Tensors appendGradients(const Tensor &loss, const Tensors &variables);

@@ -32,7 +32,7 @@ static Tensor fillLike(const Tensor &x, double value, DType dtype) {
   Shape shape = int_shape(x);
   bool known = std::find(shape.begin(), shape.end(), None) == shape.end();
   return emit("broadcast_to", {scalar, known ? Tensor() : backend::shape(x)},
-              {{"target", Extents{shape}}});
+              {{"target", Extents{shape}}}, /*required=*/1);
 }
 
 Tensor zeros_like(const Tensor &x, DType dtype, std::string_view) {

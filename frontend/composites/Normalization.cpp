@@ -30,7 +30,8 @@ Tensor batch_normalization(const Tensor &x, const Tensor &mean,
               {x, channelVector(mean), channelVector(var),
                channelVector(gamma), channelVector(beta)},
               {{"axis", normalizeAxis(axis, ndim(x), "batch_normalization")},
-               {"epsilon", epsilon}});
+               {"epsilon", epsilon}},
+              /*required=*/3);
 }
 
 /// `parameter`, which has the extents of `axes`, shaped to broadcast with x.
@@ -40,10 +41,17 @@ static Tensor alongAxes(const Tensor &parameter, const Tensor &x,
   for (int64_t axis = 0; axis < ndim(x); ++axis)
     if (std::find(axes.begin(), axes.end(), axis) == axes.end())
       others.push_back(axis);
-  if (ndim(parameter) != static_cast<int64_t>(axes.size()))
-    throw Error("normalization: a parameter has shape " +
-                shapeName(int_shape(parameter)) + " but there are " +
-                std::to_string(axes.size()) + " normalized axes");
+  Shape extents, given = int_shape(parameter);
+  for (int64_t axis : axes)
+    extents.push_back(int_shape(x)[axis]);
+  if (extents.size() != given.size() ||
+      !std::equal(given.begin(), given.end(), extents.begin(),
+                  [](int64_t a, int64_t b) {
+                    return a == b || a == None || b == None;
+                  }))
+    throw Error("normalization: a parameter has shape " + shapeName(given) +
+                " but the normalized axes of x have the extents " +
+                shapeName(extents));
   return others.empty() ? parameter : expand_dims(parameter, others);
 }
 

@@ -70,7 +70,7 @@ Tensor reshape(const Tensor &x, const Dims &shape) {
                   std::to_string(extent));
   if (std::count(target.begin(), target.end(), None) <= 1) {
     inferExtent(x, target);
-    return emit("reshape", {x, {}}, {{"target", Extents{target}}});
+    return emit("reshape", {x}, {{"target", Extents{target}}});
   }
   size_t open = 0;
   for (const Dim &dim : shape.values())
@@ -110,7 +110,8 @@ Tensor broadcast_to(const Tensor &x, const Dims &shape) {
       return dim.tensor ? dim.tensor
                         : constant(Array::of<int64_t>({}, {dim.extent}));
     });
-  return emit("broadcast_to", {x, extents}, {{"target", Extents{target}}});
+  return emit("broadcast_to", {x, extents}, {{"target", Extents{target}}},
+              /*required=*/1);
 }
 
 /// The extents of x, as numbers where they are known.
