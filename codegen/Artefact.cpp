@@ -67,7 +67,8 @@ public:
   void finish() { b.CreateRet(b.getInt32(KTN_OK)); }
 
   Value *load(Type *type, Value *base, uint64_t offset) {
-    return b.CreateLoad(type, b.CreateConstGEP1_64(b.getInt8Ty(), base, offset));
+    return b.CreateLoad(type,
+                        b.CreateConstGEP1_64(b.getInt8Ty(), base, offset));
   }
   void store(Value *value, Value *base, uint64_t offset) {
     b.CreateStore(value, b.CreateConstGEP1_64(b.getInt8Ty(), base, offset));
@@ -136,16 +137,14 @@ void ArtefactBuilder::checkBatch(EntryPoint &entry, Value *batch) {
   }
   // One unsigned comparison for 1 <= batch <= largest.
   Value *fromZero = b.CreateSub(batch, b.getInt64(1));
-  entry.returnIf(
-      b.CreateICmpUGE(fromZero, b.getInt64(signature.maxBatch())),
-      KTN_BATCH_OUT_OF_RANGE);
+  entry.returnIf(b.CreateICmpUGE(fromZero, b.getInt64(signature.maxBatch())),
+                 KTN_BATCH_OUT_OF_RANGE);
 }
 
 Value *ArtefactBuilder::arenaBytes(EntryPoint &entry, Value *batch) {
   IRBuilder<> &b = entry.b;
-  return b.CreateAdd(
-      b.getInt64(signature.arenaBytes[0]),
-      b.CreateMul(batch, b.getInt64(signature.arenaBytes[1])));
+  return b.CreateAdd(b.getInt64(signature.arenaBytes[0]),
+                     b.CreateMul(batch, b.getInt64(signature.arenaBytes[1])));
 }
 
 std::vector<TensorSignature> ArtefactBuilder::allTensors() const {
@@ -205,9 +204,8 @@ Function *ArtefactBuilder::buildPredict() {
   entry.returnIfNull(arena);
   checkBatch(entry, batch);
   Value *available = entry.load(b.getInt64Ty(), model, ModelState::arenaBytes);
-  entry.returnIf(
-      entry.b.CreateICmpULT(available, arenaBytes(entry, batch)),
-      KTN_ARENA_TOO_SMALL);
+  entry.returnIf(entry.b.CreateICmpULT(available, arenaBytes(entry, batch)),
+                 KTN_ARENA_TOO_SMALL);
   SmallVector<Value *> data;
   for (size_t index = 0; index < tensors.size(); ++index) {
     data.push_back(entry.argument(2 + index));
@@ -239,10 +237,9 @@ Function *ArtefactBuilder::buildInit() {
     Value *weightsBytes = entry.argument(next++);
     entry.returnIfNull(weights);
     entry.returnIfMisaligned(weights);
-    entry.returnIf(
-        entry.b.CreateICmpNE(weightsBytes,
-                             entry.b.getInt64(signature.weightsBytes)),
-        KTN_WEIGHTS_MISMATCH);
+    entry.returnIf(entry.b.CreateICmpNE(
+                       weightsBytes, entry.b.getInt64(signature.weightsBytes)),
+                   KTN_WEIGHTS_MISMATCH);
     Value *hash = entry.b.CreateCall(buildHash(), {weights});
     entry.returnIf(
         entry.b.CreateICmpNE(hash, entry.b.getInt64(signature.weightsHash)),
@@ -253,8 +250,8 @@ Function *ArtefactBuilder::buildInit() {
   Value *arena = entry.argument(next++), *arenaSize = entry.argument(next++);
   entry.returnIfNull(arena);
   entry.returnIfMisaligned(arena);
-  Value *smallest = arenaBytes(
-      entry, b.getInt64(signature.batch >= 0 ? signature.batch : 1));
+  Value *smallest =
+      arenaBytes(entry, b.getInt64(signature.batch >= 0 ? signature.batch : 1));
   entry.returnIf(entry.b.CreateICmpULT(arenaSize, smallest),
                  KTN_ARENA_TOO_SMALL);
   entry.store(weights, model, ModelState::weights);
@@ -402,9 +399,9 @@ Constant *ArtefactBuilder::tensorTable(ArrayRef<TensorSignature> tensors,
 Constant *ArtefactBuilder::kernelTable() {
   SmallVector<Constant *> rows;
   for (const KernelRow &kernel : signature.kernels)
-    rows.push_back(ConstantStruct::getAnon({text(kernel.name), text(kernel.op),
-                                            pair(kernel.flops),
-                                            pair(kernel.bytes)}));
+    rows.push_back(
+        ConstantStruct::getAnon({text(kernel.name), text(kernel.op),
+                                 pair(kernel.flops), pair(kernel.bytes)}));
   return table(rows, options.name + "_kernels");
 }
 
@@ -420,16 +417,26 @@ GlobalVariable *ArtefactBuilder::buildInfo(Constant *weights, Function *run,
                 sizeof(ktn_kernel_info_t) == 48);
   Constant *null = Constant::getNullValue(b.getPtrTy());
   Constant *info = ConstantStruct::getAnon(
-      {b.getInt32(KTN_ABI_VERSION), b.getInt32(sizeof(ktn_model_info_t)),
-       text(options.name), text(compilerVersion()), text(options.target),
-       text(options.options), b.getInt32(signature.inputs.size()),
+      {b.getInt32(KTN_ABI_VERSION),
+       b.getInt32(sizeof(ktn_model_info_t)),
+       text(options.name),
+       text(compilerVersion()),
+       text(options.target),
+       text(options.options),
+       b.getInt32(signature.inputs.size()),
        b.getInt32(signature.outputs.size()),
-       b.getInt32(signature.kernels.size()), b.getInt32(0),
+       b.getInt32(signature.kernels.size()),
+       b.getInt32(0),
        tensorTable(signature.inputs, options.name + "_inputs"),
        tensorTable(signature.outputs, options.name + "_outputs"),
-       kernelTable(), b.getInt64(signature.batch), pair(signature.arenaBytes),
-       b.getInt64(signature.weightsBytes), b.getInt64(signature.weightsHash),
-       weights, run, setProfile ? static_cast<Constant *>(setProfile) : null});
+       kernelTable(),
+       b.getInt64(signature.batch),
+       pair(signature.arenaBytes),
+       b.getInt64(signature.weightsBytes),
+       b.getInt64(signature.weightsHash),
+       weights,
+       run,
+       setProfile ? static_cast<Constant *>(setProfile) : null});
   return new GlobalVariable(module, info->getType(), /*isConstant=*/true,
                             GlobalValue::ExternalLinkage, info,
                             options.name + "_model_info");

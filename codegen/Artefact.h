@@ -11,9 +11,9 @@ namespace keratin {
 
 /// What the artefact says of itself, and how it finds its weights.
 struct ArtefactOptions {
-  std::string name;    ///< prefix of the exported symbols
-  std::string target;  ///< for people
-  std::string options; ///< for people
+  std::string name;           ///< prefix of the exported symbols
+  std::string target;         ///< for people
+  std::string options;        ///< for people
   bool embedsWeights = false; ///< they are in the object, see embedFile
   bool profile = false;
   /// Export the descriptor as `keratin_model` too, for dlopen.
@@ -27,14 +27,14 @@ llvm::StringRef compilerVersion();
 llvm::Error checkModelName(llvm::StringRef name);
 
 /// Adds `NAME_model_info`, `NAME_init`, `NAME_run` and `NAME_predict` to the
-/// module that holds `signature.function`, which becomes internal. docs/LINKING.md
-/// describes them from outside.
+/// module that holds `signature.function`, which becomes internal.
+/// docs/LINKING.md describes them from outside.
 void addArtefact(llvm::Module &module, const Signature &signature,
                  const ArtefactOptions &options);
 
 /// Assembly that defines the embedded weights of the model `name`: the bytes of
-/// the file `path`. Megabytes of weights never are LLVM constants. The symbol is
-/// local to the object.
+/// the file `path`. Megabytes of weights never are LLVM constants. The symbol
+/// is local to the object.
 std::string embedFile(llvm::StringRef name, int64_t bytes,
                       llvm::StringRef path);
 

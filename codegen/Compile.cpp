@@ -134,7 +134,8 @@ static LogicalResult applyInputShapes(ModuleOp module,
   return specializeShapes(function, types);
 }
 
-/// One pass manager a stage, so that each leaves a module that says where it is.
+/// One pass manager a stage, so that each leaves a module that says where it
+/// is.
 static LogicalResult runStages(ModuleOp module, Stage to,
                                const PipelineOptions &options,
                                Progress &progress) {
@@ -332,7 +333,8 @@ llvm::Expected<std::unique_ptr<LoadedObject>> Compiled::loadObject() {
         "code for " + target.description() +
         " cannot run in this process: the machine lacks its instructions");
   // Weights stay where they are: they come to the code as an argument.
-  llvm::Expected<Bytes> object = makeObject(artefactOptions(), /*weightsFile=*/"");
+  llvm::Expected<Bytes> object =
+      makeObject(artefactOptions(), /*weightsFile=*/"");
   if (!object)
     return object.takeError();
   return LoadedObject::load(
@@ -395,10 +397,10 @@ FailureOr<std::string> Compiled::text(Emit emit) {
 /// The text refers to the weights by the name of a file beside it.
 llvm::Error Compiled::writeText(Emit emit, llvm::StringRef prefix) {
   bool toStdout = prefix == "-";
-  std::string weightsFile =
-      (toStdout ? llvm::StringRef(options.name)
-                : llvm::sys::path::filename(prefix)).str() +
-      ".weights";
+  std::string weightsFile = (toStdout ? llvm::StringRef(options.name)
+                                      : llvm::sys::path::filename(prefix))
+                                .str() +
+                            ".weights";
   llvm::Expected<std::string> text = makeText(emit, weightsFile);
   if (!text)
     return text.takeError();
@@ -446,8 +448,7 @@ llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
   if (llvm::Error error = writeCompanions(prefix))
     return error;
   std::string path = prefix.str();
-  std::string member =
-      (llvm::sys::path::filename(prefix) + ".o").str();
+  std::string member = (llvm::sys::path::filename(prefix) + ".o").str();
   switch (emit) {
   case Emit::Lib:
     return writeLibrary(path + ".a", member, *object);
@@ -604,8 +605,8 @@ LogicalResult runPipeline(ModuleOp module, Stage to,
   if (failed(pipeline))
     return failure();
   loadDialects(module.getContext());
-  Progress progress(options, static_cast<unsigned>(to) -
-                                 static_cast<unsigned>(from));
+  Progress progress(options,
+                    static_cast<unsigned>(to) - static_cast<unsigned>(from));
   if (failed(applyInputShapes(module, options)) ||
       failed(runStages(module, to, *pipeline, progress)))
     return failure();

@@ -22,7 +22,18 @@ namespace keratin {
 
 /// What is written: a stage's IR, or a product.
 enum class Emit {
-  Graph, Core, Layout, Linalg, Kernels, Loops, Llvm, Asm, Obj, Lib, So, Exe
+  Graph,
+  Core,
+  Layout,
+  Linalg,
+  Kernels,
+  Loops,
+  Llvm,
+  Asm,
+  Obj,
+  Lib,
+  So,
+  Exe
 };
 /// The names of the command line: "graph" … "exe".
 std::vector<std::string> emitNames();
@@ -103,8 +114,8 @@ llvm::LogicalResult writeIr(mlir::ModuleOp module, llvm::StringRef prefix,
 
 /// What the passes are told for `options`, the evaluator of constants and the
 /// emitter of kernels included. A diagnostic at `loc` for an unknown target.
-llvm::FailureOr<PipelineOptions>
-pipelineOptions(mlir::Location loc, const CompileOptions &options);
+llvm::FailureOr<PipelineOptions> pipelineOptions(mlir::Location loc,
+                                                 const CompileOptions &options);
 
 /// Registers what parsing and compiling need with `registry`.
 void registerDialects(mlir::DialectRegistry &registry);

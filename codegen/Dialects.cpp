@@ -1,6 +1,6 @@
 //===- Dialects.cpp - what parsing and compiling need ---------------------===//
-#include "codegen/Compile.h"
 #include "codegen/Dialects.h"
+#include "codegen/Compile.h"
 #include "ir/Ktn.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -37,12 +37,11 @@ void loadDialects(MLIRContext *context) {
   DialectRegistry registry;
   registerDialects(registry);
   context->appendDialectRegistry(registry);
-  context->loadDialect<ktn::KtnDialect, affine::AffineDialect,
-                       arith::ArithDialect, cf::ControlFlowDialect,
-                       func::FuncDialect, linalg::LinalgDialect,
-                       LLVM::LLVMDialect, math::MathDialect,
-                       memref::MemRefDialect, scf::SCFDialect,
-                       tensor::TensorDialect, vector::VectorDialect>();
+  context->loadDialect<
+      ktn::KtnDialect, affine::AffineDialect, arith::ArithDialect,
+      cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect,
+      LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+      scf::SCFDialect, tensor::TensorDialect, vector::VectorDialect>();
 }
 
 } // namespace keratin

@@ -29,8 +29,8 @@ void DumpAfterPass::runAfterPass(Pass *ran, Operation *op) {
   std::string file;
   llvm::raw_string_ostream os(file);
   os << llvm::format("%03u-", ++counter) << name;
-  if (auto symbol = op->getAttrOfType<StringAttr>(
-          SymbolTable::getSymbolAttrName()))
+  if (auto symbol =
+          op->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
     for (char c : "." + symbol.str())
       os << (llvm::isAlnum(c) ? c : c == '.' ? c : '_');
   os << ".mlir";

@@ -19,23 +19,111 @@ namespace keratin {
 /// Keywords of C23 and C++20, macros that C implementations define in lower
 /// case, and the names that every header uses for its own parameters.
 static const StringSet<> &takenNames() {
-  static const StringSet<> names = {
-      "alignas", "alignof", "and", "and_eq", "asm", "assert", "auto", "bitand",
-      "bitor", "bool", "break", "case", "catch", "char", "char8_t", "char16_t",
-      "char32_t", "class", "compl", "concept", "const", "consteval",
-      "constexpr", "constinit", "const_cast", "continue", "co_await",
-      "co_return", "co_yield", "decltype", "default", "delete", "do", "double",
-      "dynamic_cast", "else", "enum", "errno", "explicit", "export", "extern",
-      "false", "float", "for", "friend", "goto", "i386", "if", "inline", "int",
-      "linux", "long", "mutable", "namespace", "new", "noexcept", "not",
-      "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected",
-      "public", "register", "reinterpret_cast", "requires", "restrict",
-      "return", "short", "signed", "sizeof", "static", "static_assert",
-      "static_cast", "stderr", "stdin", "stdout", "struct", "switch",
-      "template", "this", "thread_local", "throw", "true", "try", "typedef",
-      "typeid", "typename", "typeof", "typeof_unqual", "union", "unix",
-      "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
-      "xor", "xor_eq", "model", "batch"};
+  static const StringSet<> names = {"alignas",
+                                    "alignof",
+                                    "and",
+                                    "and_eq",
+                                    "asm",
+                                    "assert",
+                                    "auto",
+                                    "bitand",
+                                    "bitor",
+                                    "bool",
+                                    "break",
+                                    "case",
+                                    "catch",
+                                    "char",
+                                    "char8_t",
+                                    "char16_t",
+                                    "char32_t",
+                                    "class",
+                                    "compl",
+                                    "concept",
+                                    "const",
+                                    "consteval",
+                                    "constexpr",
+                                    "constinit",
+                                    "const_cast",
+                                    "continue",
+                                    "co_await",
+                                    "co_return",
+                                    "co_yield",
+                                    "decltype",
+                                    "default",
+                                    "delete",
+                                    "do",
+                                    "double",
+                                    "dynamic_cast",
+                                    "else",
+                                    "enum",
+                                    "errno",
+                                    "explicit",
+                                    "export",
+                                    "extern",
+                                    "false",
+                                    "float",
+                                    "for",
+                                    "friend",
+                                    "goto",
+                                    "i386",
+                                    "if",
+                                    "inline",
+                                    "int",
+                                    "linux",
+                                    "long",
+                                    "mutable",
+                                    "namespace",
+                                    "new",
+                                    "noexcept",
+                                    "not",
+                                    "not_eq",
+                                    "nullptr",
+                                    "operator",
+                                    "or",
+                                    "or_eq",
+                                    "private",
+                                    "protected",
+                                    "public",
+                                    "register",
+                                    "reinterpret_cast",
+                                    "requires",
+                                    "restrict",
+                                    "return",
+                                    "short",
+                                    "signed",
+                                    "sizeof",
+                                    "static",
+                                    "static_assert",
+                                    "static_cast",
+                                    "stderr",
+                                    "stdin",
+                                    "stdout",
+                                    "struct",
+                                    "switch",
+                                    "template",
+                                    "this",
+                                    "thread_local",
+                                    "throw",
+                                    "true",
+                                    "try",
+                                    "typedef",
+                                    "typeid",
+                                    "typename",
+                                    "typeof",
+                                    "typeof_unqual",
+                                    "union",
+                                    "unix",
+                                    "unsigned",
+                                    "using",
+                                    "virtual",
+                                    "void",
+                                    "volatile",
+                                    "wchar_t",
+                                    "while",
+                                    "xor",
+                                    "xor_eq",
+                                    "model",
+                                    "batch"};
   return names;
 }
 
@@ -192,8 +280,8 @@ void HeaderWriter::writeOpening() {
 }
 
 void HeaderWriter::writeConstants() {
-  os << "/** Alignment in bytes of the arena" << (external ? " and of the weights" : "")
-     << ". */\n"
+  os << "/** Alignment in bytes of the arena"
+     << (external ? " and of the weights" : "") << ". */\n"
      << "#define " << upper << "_ARENA_ALIGN " << KTN_ALIGNMENT << "\n"
      << "/** Bytes of arena that a run with `batch` needs. */\n"
      << "#define " << upper << "_ARENA_BYTES(batch) \\\n  ((size_t)"
@@ -210,7 +298,8 @@ void HeaderWriter::writeConstants() {
 }
 
 void HeaderWriter::writeModel() {
-  os << "/** A model ready to run. Its fields are not for use. It holds no state "
+  os << "/** A model ready to run. Its fields are not for use. It holds no "
+        "state "
         "but the\n    arena: threads need one each. */\n"
      << "typedef struct " << name << "_t {\n"
      << "  const void *weights;\n  void *arena;\n  uint64_t arena_bytes;\n"
@@ -222,8 +311,8 @@ void HeaderWriter::writeModel() {
 
 void HeaderWriter::writeInit() {
   os << "/**\n * Makes `model` ready to run in `arena`, memory of the caller's "
-        "that must outlive\n * the use of the model: " << upper
-     << "_ARENA_BYTES(batch) bytes aligned to\n * " << upper
+        "that must outlive\n * the use of the model: "
+     << upper << "_ARENA_BYTES(batch) bytes aligned to\n * " << upper
      << "_ARENA_ALIGN, for the largest batch that will be run.";
   if (external)
     os << " `weights` are the bytes\n * of the file " << name
@@ -261,11 +350,14 @@ void HeaderWriter::writePredict() {
   auto inputs = ArrayRef(names).take_front(signature.inputs.size());
   auto outputs = ArrayRef(names).drop_front(signature.inputs.size());
 
-  os << "/**\n * Computes the outputs from the inputs, all dense and row-major; "
-        "they must not\n * overlap. `batch` is " << batchText() << ".\n *\n";
+  os << "/**\n * Computes the outputs from the inputs, all dense and "
+        "row-major; "
+        "they must not\n * overlap. `batch` is "
+     << batchText() << ".\n *\n";
   writeTensorDocs(signature.inputs, "input", inputs);
   writeTensorDocs(signature.outputs, "output", outputs);
-  os << " *\n * Returns KTN_OK; or KTN_INVALID_ARGUMENT for a null pointer or a "
+  os << " *\n * Returns KTN_OK; or KTN_INVALID_ARGUMENT for a null pointer or "
+        "a "
         "model without\n * init, KTN_BATCH_OUT_OF_RANGE, KTN_ARENA_TOO_SMALL, "
         "and writes nothing then.\n * Allocates nothing.\n */\n"
      << "ktn_status_t " << name << "_predict(const " << name
@@ -276,8 +368,8 @@ void HeaderWriter::writePredict() {
     os << ",\n    " << cType(tensor.dtype) << " *" << parameter;
   os << ");\n\n"
      << "/**\n * The same for programs that pick the model at run time: inputs "
-        "and outputs in\n * the order of " << name
-     << "_model_info, `arena` large enough for `batch`,\n * `weights` "
+        "and outputs in\n * the order of "
+     << name << "_model_info, `arena` large enough for `batch`,\n * `weights` "
      << (external ? "checked by the caller." : "those of the descriptor.")
      << "\n */\n"
      << "ktn_status_t " << name
@@ -292,7 +384,9 @@ void HeaderWriter::writeCreate() {
   os << "#ifdef __cplusplus\n} // extern \"C\"\n#endif\n\n"
      << "#ifndef KERATIN_NO_STDLIB\n#include <stdlib.h>\n\n"
      << "/** init with an arena from the heap for batches up to `batch`; ends "
-        "with\n    " << name << "_destroy. KTN_OUT_OF_MEMORY, "
+        "with\n    "
+     << name
+     << "_destroy. KTN_OUT_OF_MEMORY, "
         "KTN_BATCH_OUT_OF_RANGE, or as init. */\n"
      << "static inline ktn_status_t " << name << "_create(" << name
      << "_t *model," << parameters << " int64_t batch) {\n"

@@ -17,8 +17,8 @@ struct HeaderOptions {
 std::string makeHeader(const Signature &signature,
                        const HeaderOptions &options);
 
-/// `names` as C parameter names: identifiers, no keywords of C or C++, different
-/// from each other and from the words that the header uses itself.
+/// `names` as C parameter names: identifiers, no keywords of C or C++,
+/// different from each other and from the words that the header uses itself.
 std::vector<std::string> parameterNames(llvm::ArrayRef<std::string> names);
 
 } // namespace keratin

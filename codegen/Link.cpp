@@ -30,15 +30,19 @@ Error writeFile(StringRef path, ArrayRef<char> bytes) {
     stream.write(bytes.data(), bytes.size());
     return Error::success();
   });
-  return error ? aboutFile(std::move(error), path) : Error::success();
+  if (!error)
+    return Error::success();
+  // Without LLVM's own mention of the path.
+  std::error_code code = errorToErrorCode(std::move(error));
+  return createStringError("cannot write " + path + ": " + code.message());
 }
 
 Expected<TemporaryFile> TemporaryFile::create(StringRef suffix,
                                               ArrayRef<char> bytes) {
   int descriptor;
   SmallString<128> path;
-  if (std::error_code code = sys::fs::createTemporaryFile("keratin", suffix,
-                                                          descriptor, path))
+  if (std::error_code code =
+          sys::fs::createTemporaryFile("keratin", suffix, descriptor, path))
     return aboutFile(errorCodeToError(code), "a temporary file");
   TemporaryFile file(path.str().str());
   raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
@@ -145,9 +149,9 @@ Error linkShared(StringRef path, ArrayRef<char> object, const Target &target) {
   if (!input)
     return input.takeError();
   return linkTo(path, [&](StringRef output) {
-    std::vector<std::string> command = {
-        compiler ? *compiler : *linker, "-shared", "-o", output.str(),
-        input->name().str()};
+    std::vector<std::string> command = {compiler ? *compiler : *linker,
+                                        "-shared", "-o", output.str(),
+                                        input->name().str()};
     std::string soname = sys::path::filename(path).str();
     if (compiler)
       llvm::append_values(command, "-Wl,-soname," + soname, "-lm");
@@ -194,8 +198,8 @@ Error linkProgram(StringRef path, StringRef name, ArrayRef<char> object,
           joinErrors(sources.write("Main.c", embeddedMain),
                      sources.write("keratin/abi.h", embeddedAbiHeader)),
           joinErrors(sources.write("keratin/status.h", embeddedStatusHeader),
-                     sources.write("model.o", StringRef(object.data(),
-                                                        object.size())))))
+                     sources.write("model.o",
+                                   StringRef(object.data(), object.size())))))
     return error;
   std::string directory = sources.path.str().str();
   return linkTo(path, [&](StringRef output) {

@@ -143,10 +143,10 @@ public:
       return missing("type", "a ranked tensor type");
     std::optional<ktn_dtype_t> dtype = dtypeOf(type.getElementType());
     if (!dtype)
-      return function.emitError("'")
-             << tensor.name << "' has the element type "
-             << type.getElementType()
-             << ", an artefact takes bool, i8..i64, ui8, f16, bf16, f32 and f64";
+      return function.emitError("'") << tensor.name << "' has the element type "
+                                     << type.getElementType()
+                                     << ", an artefact takes bool, i8..i64, "
+                                        "ui8, f16, bf16, f32 and f64";
     if (type.getRank() > KTN_MAX_RANK)
       return function.emitError("'")
              << tensor.name << "' has rank " << type.getRank()
@@ -160,7 +160,8 @@ public:
   LogicalResult kernels(std::vector<KernelRow> &out) {
     auto list = function->getAttrOfType<ArrayAttr>("ktn.kernels");
     if (!list)
-      return missing("ktn.kernels", "[{name, op, shapes, flops, bytes, arena}…]");
+      return missing("ktn.kernels",
+                     "[{name, op, shapes, flops, bytes, arena}…]");
     for (Attribute entry : list) {
       auto fields = dyn_cast<DictionaryAttr>(entry);
       KernelRow row;

@@ -14,8 +14,8 @@ struct Target {
   std::unique_ptr<llvm::TargetMachine> machine;
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
-  bool fma = true;      ///< one instruction multiplies and adds
-  bool rounding = true; ///< one instruction rounds to an integer
+  bool fma = true;       ///< one instruction multiplies and adds
+  bool rounding = true;  ///< one instruction rounds to an integer
   bool runsHere = false; ///< this process can execute the code
 
   /// "x86_64-unknown-linux-gnu, x86-64-v3".

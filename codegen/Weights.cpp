@@ -69,9 +69,8 @@ static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
   auto typeAttr = packing.getAs<TypeAttr>("type");
   auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
                        : RankedTensorType();
-  if (!dim || !block || !type || !type.hasStaticShape() ||
-      dim.getInt() < 0 || dim.getInt() >= type.getRank() ||
-      block.getInt() < 1 ||
+  if (!dim || !block || !type || !type.hasStaticShape() || dim.getInt() < 0 ||
+      dim.getInt() >= type.getRank() || block.getInt() < 1 ||
       type.getNumElements() != elements.getNumElements())
     return failure();
   RankedTensorType packed = packedType(type, dim.getInt(), block.getInt());

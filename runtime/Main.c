@@ -1,5 +1,6 @@
-/*===- Main.c - the program around a model: keratinc --emit=exe ------------===*/
-/* Compiled with -DKERATIN_MODEL=NAME_model_info and linked with the object.   */
+/*===- Main.c - the program around a model: keratinc --emit=exe
+ * ------------===*/
+/* Compiled with -DKERATIN_MODEL=NAME_model_info and linked with the object. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "keratin/abi.h"
@@ -50,11 +51,15 @@ static int64_t element_bytes(int32_t dtype) {
   }
 }
 
-/* Number of elements; the model's own check of the batch excludes overflow.   */
+/* Number of elements; -1 when their bytes would overflow. */
 static int64_t element_count(const ktn_tensor_info_t *tensor, int64_t batch) {
-  int64_t count = 1;
-  for (int axis = 0; axis < tensor->rank; ++axis)
-    count *= tensor->shape[axis] < 0 ? batch : tensor->shape[axis];
+  int64_t count = 1, largest = INT64_MAX / 2 / element_bytes(tensor->dtype);
+  for (int axis = 0; axis < tensor->rank; ++axis) {
+    int64_t extent = tensor->shape[axis] < 0 ? batch : tensor->shape[axis];
+    if (extent > 0 && count > largest / extent)
+      return -1;
+    count *= extent;
+  }
   return count;
 }
 
@@ -63,7 +68,8 @@ static uint64_t next_random(uint64_t *state) {
   return *state >> 33;
 }
 
-/* Small numbers that every model takes: [-1, 1) for floats, 0 or 1 for others.*/
+/* Small numbers that every model takes: [-1, 1) for floats, 0 or 1 for
+ * others.*/
 static void fill_random(void *data, int32_t dtype, int64_t count,
                         uint64_t *state) {
   for (int64_t i = 0; i < count; ++i) {
@@ -113,7 +119,10 @@ static int write_file(const char *path, const void *data, size_t bytes) {
   return bad ? fail("cannot be written", path) : 0;
 }
 
+/* Null for a negative size too. */
 static void *allocate(int64_t bytes) {
+  if (bytes < 0)
+    return NULL;
   size_t rounded = ((size_t)bytes + KTN_ALIGNMENT) / KTN_ALIGNMENT;
   return aligned_alloc(KTN_ALIGNMENT, rounded * KTN_ALIGNMENT);
 }
@@ -187,8 +196,7 @@ static int load_weights(const options_t *options, const void **out_weights) {
   if (!data)
     return fail("out of memory", options->weights);
   *out_weights = data;
-  return read_file(options->weights, data,
-                   (size_t)KERATIN_MODEL.weights_bytes);
+  return read_file(options->weights, data, (size_t)KERATIN_MODEL.weights_bytes);
 }
 
 /* Inputs filled, outputs allocated. Memory is given back by the exit. */
@@ -247,7 +255,7 @@ int main(int argc, char **argv) {
   if (KERATIN_MODEL.arena_bytes[1] > 0 &&
       options.batch > (INT64_MAX / 2 - KERATIN_MODEL.arena_bytes[0]) /
                           KERATIN_MODEL.arena_bytes[1])
-    return fail(ktn_status_name(KTN_BATCH_OUT_OF_RANGE), argv[0]);
+    return fail("out of memory", "arena");
   void *arena = allocate(KERATIN_MODEL.arena_bytes[0] +
                          options.batch * KERATIN_MODEL.arena_bytes[1]);
   if (!arena)

@@ -50,9 +50,9 @@ std::vector<Array> pickInputs(const Arrays &arrays,
       continue;
     }
     if (isFloat(found->dtype()) && !isFloat(input.dtype))
-      throw Error(path + ": the array for the input '" + input.name +
-                  "' is " + std::string(dtypeName(found->dtype())) +
-                  ", expected " + std::string(dtypeName(input.dtype)));
+      throw Error(path + ": the array for the input '" + input.name + "' is " +
+                  std::string(dtypeName(found->dtype())) + ", expected " +
+                  std::string(dtypeName(input.dtype)));
     picked.push_back(found->to(input.dtype));
   }
   if (!problems.empty())
@@ -81,8 +81,7 @@ static Array matchRows(const Array &reference, const Array &output) {
 std::string Comparison::problem(double limit) const {
   char text[64];
   if (!isFinite)
-    return "output '" + worstOutput +
-           "' is not finite where the reference is";
+    return "output '" + worstOutput + "' is not finite where the reference is";
   std::snprintf(text, sizeof text, "%g is more than %g", maxRelError, limit);
   return "output '" + worstOutput + "': max_rel_error " + text;
 }

@@ -23,8 +23,8 @@ struct IrFile::Impl {
     throw Error(text.empty() ? fallback : text);
   }
 
-  std::vector<std::vector<int64_t>>
-  inputShapes(const NamedShapes &named, int64_t batch);
+  std::vector<std::vector<int64_t>> inputShapes(const NamedShapes &named,
+                                                int64_t batch);
 
   mlir::MLIRContext context;
   std::vector<std::string> errors;
@@ -43,7 +43,8 @@ static mlir::DialectRegistry makeRegistry() {
 static std::string oneLine(const mlir::Diagnostic &diagnostic) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (auto place = llvm::dyn_cast<mlir::FileLineColLoc>(diagnostic.getLocation()))
+  if (auto place =
+          llvm::dyn_cast<mlir::FileLineColLoc>(diagnostic.getLocation()))
     os << place.getFilename().getValue() << ':' << place.getLine() << ':'
        << place.getColumn() << ": ";
   os << diagnostic;
@@ -57,8 +58,7 @@ IrFile::Impl::Impl(const std::string &path)
     : context(makeRegistry()),
       handler(&context,
               [this](mlir::Diagnostic &diagnostic) {
-                if (diagnostic.getSeverity() ==
-                    mlir::DiagnosticSeverity::Error)
+                if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
                   errors.push_back(oneLine(diagnostic));
               }),
       path(path) {
@@ -88,10 +88,13 @@ IrFile::Impl::inputShapes(const NamedShapes &named, int64_t batch) {
       if (!type)
         throw Error(path + ": input " + std::to_string(index) +
                     " is no ranked tensor");
-      auto name = function.getArgAttrOfType<mlir::StringAttr>(index, "ktn.name");
+      auto name =
+          function.getArgAttrOfType<mlir::StringAttr>(index, "ktn.name");
       auto given = named.find(name ? name.str() : "");
       if (given != named.end()) {
         shapes.push_back(given->second);
+        if (!shapes.back().empty() && shapes.back()[0] < 0)
+          shapes.back()[0] = batch;
         ++used;
         continue;
       }
@@ -105,7 +108,8 @@ IrFile::Impl::inputShapes(const NamedShapes &named, int64_t batch) {
     }
   }
   if (used != named.size())
-    throw Error(path + ": --input-shape names an input that the function has not");
+    throw Error(path +
+                ": --input-shape names an input that the function has not");
   return shapes;
 }
 

@@ -189,9 +189,9 @@ static std::string makeNpy(const Array &array, const std::string &what) {
     return makeNpy(array.to(DType::Float32), what);
   std::string header = "{'descr': '" + std::string(descr) +
                        "', 'fortran_order': False, 'shape': (";
-  for (int64_t extent : array.shape())
-    header += std::to_string(extent) + ", ";
-  header += "), }";
+  for (size_t axis = 0; axis < array.shape().size(); ++axis)
+    header += (axis ? ", " : "") + std::to_string(array.shape()[axis]);
+  header += array.shape().size() == 1 ? ",), }" : "), }";
   // The data begins at a multiple of 64.
   header.append((64 - (10 + header.size() + 1) % 64) % 64, ' ');
   header += '\n';
@@ -318,14 +318,14 @@ static void writeNpz(const std::string &path, const Arrays &arrays) {
   files.reserve(arrays.size());
   for (const auto &[name, array] : arrays) {
     files.push_back(makeNpy(array, name));
-    zip_source_t *source = zip_source_buffer(
-        archive.get(), files.back().data(), files.back().size(), 0);
+    zip_source_t *source = zip_source_buffer(archive.get(), files.back().data(),
+                                             files.back().size(), 0);
     zip_int64_t index =
         source ? zip_file_add(archive.get(), (name + ".npy").c_str(), source,
                               ZIP_FL_ENC_UTF_8)
                : -1;
-    if (index < 0 || zip_set_file_compression(archive.get(), index,
-                                              ZIP_CM_STORE, 0) != 0)
+    if (index < 0 ||
+        zip_set_file_compression(archive.get(), index, ZIP_CM_STORE, 0) != 0)
       throw Error(path + ": " + zip_strerror(archive.get()));
   }
   if (zip_close(archive.get()) != 0)

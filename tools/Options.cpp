@@ -16,32 +16,31 @@ std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
 
 void addOptimizationFlags(CLI::App &app, bool &optimize) {
   app.add_option_function<std::string>(
-         "-O", [&optimize](const std::string &level) { optimize = level == "2"; },
+         "-O",
+         [&optimize](const std::string &level) { optimize = level == "2"; },
          "0: plain loops, the reference; 2: fast code, the default")
       ->check(CLI::IsMember({"0", "2"}));
 }
 
 void addThreadsOption(CLI::App &app) {
   app.add_option_function<std::string>(
-      "--threads",
-      [](const std::string &) {},
-      "number of threads that the code uses; only 1 is supported")
+         "--threads", [](const std::string &) {},
+         "number of threads that the code uses; only 1 is supported")
       ->check([](const std::string &text) {
-        return text == "1" ? std::string()
-                           : "models run on 1 thread, " + text +
-                                 " are not supported";
+        return text == "1"
+                   ? std::string()
+                   : "models run on 1 thread, " + text + " are not supported";
       });
 }
 
 void addPrecisionOption(CLI::App &app) {
   app.add_option_function<std::string>(
-      "--precision",
-      [](const std::string &) {},
-      "of products; only f32 is supported")
+         "--precision", [](const std::string &) {},
+         "of products; only f32 is supported")
       ->check([](const std::string &text) {
-        return text == "f32" ? std::string()
-                             : "precision '" + text +
-                                   "' is not supported, only f32 is";
+        return text == "f32"
+                   ? std::string()
+                   : "precision '" + text + "' is not supported, only f32 is";
       });
 }
 
@@ -61,7 +60,7 @@ std::string isBatch(const std::string &text) {
   return "'" + text + "' is neither 'dynamic' nor a positive number";
 }
 
-/// Splits "NAME=2x3x4"; nothing when it is not of this form.
+/// Splits "NAME=2x3x4" or "NAME=?x3x4"; nothing when it is not of this form.
 static std::optional<NamedShapes::value_type>
 parseInputShape(std::string_view text) {
   size_t equal = text.rfind('=');
@@ -71,7 +70,9 @@ parseInputShape(std::string_view text) {
   std::string_view rest = text.substr(equal + 1);
   while (true) {
     size_t end = std::min(rest.find('x'), rest.size());
-    std::optional<int64_t> extent = parseExtent(rest.substr(0, end));
+    std::string_view word = rest.substr(0, end);
+    bool isBatch = shape.empty() && word == "?";
+    std::optional<int64_t> extent = isBatch ? backend::None : parseExtent(word);
     if (!extent)
       return std::nullopt;
     shape.push_back(*extent);
@@ -83,8 +84,9 @@ parseInputShape(std::string_view text) {
 }
 
 std::string isInputShape(const std::string &text) {
-  return parseInputShape(text) ? ""
-                               : "'" + text + "' is not of the form NAME=2x3x4";
+  return parseInputShape(text)
+             ? ""
+             : "'" + text + "' is not of the form NAME=2x3x4 or NAME=?x3x4";
 }
 
 NamedShapes parseInputShapes(const std::vector<std::string> &texts) {

@@ -60,8 +60,8 @@ void profile(Runnable &model, Runner &runner, const ktn_model_info_t &info,
     // Of a kernel in a loop the numbers are for one call.
     double calls = static_cast<double>(times.calls[index]);
     auto rate = [&](const int64_t (&size)[2]) {
-      double perCall = static_cast<double>(size[0]) +
-                       batch * static_cast<double>(size[1]);
+      double perCall =
+          static_cast<double>(size[0]) + batch * static_cast<double>(size[1]);
       return seconds > 0 ? perCall * calls / seconds / 1e9 : 0;
     };
     table.addRow({kernel.name, kernel.op,

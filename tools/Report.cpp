@@ -37,8 +37,8 @@ void Table::print(std::ostream &os) const {
     for (size_t column = 0; column < row.size(); ++column) {
       std::string padding(widths[column] - columnsOf(row[column]), ' ');
       line += column ? "  " : "";
-      line += rightAligned[column] ? padding + row[column]
-                                   : row[column] + padding;
+      line +=
+          rightAligned[column] ? padding + row[column] : row[column] + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     os << line << '\n';

@@ -52,9 +52,9 @@ public:
 private:
   void load(const ModelOptions &options) {
     model = loadModel(path, options);
-    function = K::function(model->inputs, model->outputs, /*updates=*/{},
-                           {model->name, model->inputNames,
-                            model->outputNames});
+    function =
+        K::function(model->inputs, model->outputs, /*updates=*/{},
+                    {model->name, model->inputNames, model->outputNames});
     function->configure(settings);
     inputList = function->inputs();
     outputList = function->outputs();
@@ -124,8 +124,8 @@ LibraryModel::LibraryModel(const std::string &path,
   library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     throw Error(path + ": cannot be loaded: " + dlerror());
-  auto *found = static_cast<const ktn_model_info_t *>(
-      dlsym(library, "keratin_model"));
+  auto *found =
+      static_cast<const ktn_model_info_t *>(dlsym(library, "keratin_model"));
   if (!found)
     throw Error(path + ": has no symbol 'keratin_model': not a library made "
                        "by keratinc --emit=so");
@@ -139,10 +139,10 @@ LibraryModel::LibraryModel(const std::string &path,
   inputList = readTensors(info.inputs, info.num_inputs);
   outputList = readTensors(info.outputs, info.num_outputs);
   if (info.weights_bytes > 0 && !info.weights)
-    mapWeights(weights.empty() ? std::filesystem::path(path)
-                                     .replace_extension(".weights")
-                                     .string()
-                               : weights);
+    mapWeights(
+        weights.empty()
+            ? std::filesystem::path(path).replace_extension(".weights").string()
+            : weights);
 }
 
 void LibraryModel::mapWeights(const std::string &path) {

@@ -16,9 +16,7 @@ class Runnable {
 public:
   virtual ~Runnable() = default;
   const std::vector<backend::TensorInfo> &inputs() const { return inputList; }
-  const std::vector<backend::TensorInfo> &outputs() const {
-    return outputList;
-  }
+  const std::vector<backend::TensorInfo> &outputs() const { return outputList; }
   /// The code for inputs of these shapes; compiles it if need be. Throws Error
   /// when the model does not take them.
   virtual const ktn_model_info_t &
@@ -31,8 +29,8 @@ protected:
 };
 
 /// Reads a .keras or .h5 file. Throws Error.
-std::unique_ptr<Runnable>
-openModel(const std::string &path, const backend::CompileSettings &settings);
+std::unique_ptr<Runnable> openModel(const std::string &path,
+                                    const backend::CompileSettings &settings);
 
 /// Loads a shared library of keratinc's. `weights` is the file of external
 /// weights; empty: PREFIX.weights beside PREFIX.so. Throws Error.

@@ -63,7 +63,7 @@ static Array randomArray(DType dtype, const K::Shape &shape,
   Array array(dtype, shape);
   std::uniform_real_distribution<double> real(-1, 1);
   for (int64_t index = 0; index < array.size(); ++index)
-    array.set(index, isFloat(dtype)        ? real(random)
+    array.set(index, isFloat(dtype)         ? real(random)
                      : dtype == DType::Bool ? random() % 2
                                             : random() % 10);
   return array;
@@ -190,9 +190,8 @@ static int runModel(const Arguments &given) {
   results.arenaBytes = runner.arenaBytes();
   measure(runner, given.repeat, results);
   if (!given.expect.empty())
-    results.comparison =
-        compare(runner.outputs(), model->outputs(), readArrays(given.expect),
-                given.expect);
+    results.comparison = compare(runner.outputs(), model->outputs(),
+                                 readArrays(given.expect), given.expect);
   if (!given.outputs.empty())
     writeOutputs(given.outputs, runner.outputs());
 
@@ -214,14 +213,12 @@ int main(int argc, char **argv) {
   Arguments given;
   app.add_option("model", given.model,
                  "model saved by Keras (.keras, .h5), or compiled (.so)")
-      ->required()
-      ->check(CLI::ExistingPath);
+      ->required();
   app.add_option("--inputs", given.inputs,
-                 ".npz with arrays in_NAME or NAME, or .npy; else random")
-      ->check(CLI::ExistingFile);
-  app.add_option("--expect", given.expect,
-                 ".npz with arrays out_INDEX or NAME, or .npy, to compare with")
-      ->check(CLI::ExistingFile);
+                 ".npz with arrays in_NAME or NAME, or .npy; else random");
+  app.add_option(
+      "--expect", given.expect,
+      ".npz with arrays out_INDEX or NAME, or .npy, to compare with");
   app.add_option("--max-rel-error", given.maxRelError,
                  "of max |y - ref| / max |ref|, worst output")
       ->check(CLI::NonNegativeNumber)
@@ -243,8 +240,7 @@ int main(int argc, char **argv) {
   app.add_flag("--profile", given.settings.profile,
                "print the time of each kernel");
   app.add_option("--weights", given.weights,
-                 "external weights of a .so; else PREFIX.weights")
-      ->check(CLI::ExistingFile);
+                 "external weights of a .so; else PREFIX.weights");
   app.add_option("--outputs", given.outputs,
                  ".npz for arrays out_INDEX, or .npy");
   app.add_flag("--json", given.json, "print one JSON object");

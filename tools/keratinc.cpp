@@ -43,15 +43,14 @@ int main(int argc, char **argv) {
   K::SaveOptions &options = given.options;
   app.add_option("model", given.model,
                  "model saved by Keras (.keras, .h5), or IR (.mlir)")
-      ->required()
-      ->check(CLI::ExistingPath);
+      ->required();
   app.add_option("-o,--output", given.prefix,
                  "PREFIX of the files written; '-' for text on stdout")
       ->required();
   app.add_option("--emit", options.emit, "what is written")
-      ->check(CLI::IsMember({"obj", "lib", "so", "exe", "graph", "core",
-                             "layout", "linalg", "kernels", "loops", "llvm",
-                             "asm"}))
+      ->check(
+          CLI::IsMember({"obj", "lib", "so", "exe", "graph", "core", "layout",
+                         "linalg", "kernels", "loops", "llvm", "asm"}))
       ->capture_default_str();
   addOptimizationFlags(app, options.optimize);
   app.add_option("--target", options.target,
@@ -62,8 +61,8 @@ int main(int argc, char **argv) {
       ->check(isBatch)
       ->capture_default_str();
   app.add_option("--input-shape", given.inputShapes,
-                 "NAME=2x3x4: the shape of an input, where the model leaves "
-                 "more than the batch open")
+                 "NAME=?x3x4: the shape of an input, where the model leaves "
+                 "more than the batch open; ? keeps the batch open")
       ->check(isInputShape);
   app.add_option("--weights", options.weights,
                  "in the code, or in PREFIX.weights")
@@ -88,8 +87,9 @@ int main(int argc, char **argv) {
     options.batch = std::stoll(given.batch);
 
   ProgressBar bar;
-  options.progress = [&](std::string_view what, unsigned done,
-                         unsigned total) { bar.show(what, done, total); };
+  options.progress = [&](std::string_view what, unsigned done, unsigned total) {
+    bar.show(what, done, total);
+  };
   try {
     if (!given.dump.empty()) {
       options.dumpAfter = given.dump[0];

@@ -1,5 +1,6 @@
-/*===- abi.h - what a compiled model and its user agree on ------------------===*/
-/* Shared by generated code, the runtime and the tools. C11 and C++.           */
+/*===- abi.h - what a compiled model and its user agree on
+ * ------------------===*/
+/* Shared by generated code, the runtime and the tools. C11 and C++. */
 #ifndef KERATIN_ABI_H
 #define KERATIN_ABI_H
 
@@ -33,8 +34,8 @@ typedef enum ktn_dtype_t {
 /// One input or output: dense, row-major.
 typedef struct ktn_tensor_info_t {
   const char *name;
-  int32_t dtype; ///< a ktn_dtype_t
-  int32_t rank;  ///< 0..KTN_MAX_RANK
+  int32_t dtype;               ///< a ktn_dtype_t
+  int32_t rank;                ///< 0..KTN_MAX_RANK
   int64_t shape[KTN_MAX_RANK]; ///< -1 is the dynamic batch
 } ktn_tensor_info_t;
 
@@ -50,7 +51,8 @@ typedef struct ktn_kernel_info_t {
 typedef void (*ktn_profile_fn_t)(void *user, int32_t kernel, int32_t is_end);
 
 /// Everything that can be known of a compiled model without running it.
-/// `NAME.so` exports it as `keratin_model`, every artefact as `NAME_model_info`.
+/// `NAME.so` exports it as `keratin_model`, every artefact as
+/// `NAME_model_info`.
 typedef struct ktn_model_info_t {
   uint32_t abi_version; ///< KTN_ABI_VERSION
   uint32_t struct_size; ///< sizeof(ktn_model_info_t)
@@ -68,8 +70,8 @@ typedef struct ktn_model_info_t {
   int64_t batch;          ///< the only batch accepted, or -1 for any
   int64_t arena_bytes[2]; ///< arena_bytes[0] + batch * arena_bytes[1]
   int64_t weights_bytes;
-  uint64_t weights_hash;  ///< ktn_hash of the weights
-  const void *weights;    ///< null when the weights are a file of their own
+  uint64_t weights_hash; ///< ktn_hash of the weights
+  const void *weights;   ///< null when the weights are a file of their own
   /// Computes the outputs. `inputs` and `outputs` are in the order of the
   /// arrays above and must not overlap; `arena` holds arena_bytes bytes, is
   /// aligned to KTN_ALIGNMENT and is scratch: two threads need two. `weights`

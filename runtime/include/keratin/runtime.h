@@ -1,6 +1,7 @@
-/*===- runtime.h - for programs that use models by their descriptor --------===*/
-/* Generated code needs none of this; it is for users of external weights and  */
-/* of models loaded with dlopen. C11 and C++.                                  */
+/*===- runtime.h - for programs that use models by their descriptor
+ * --------===*/
+/* Generated code needs none of this; it is for users of external weights and */
+/* of models loaded with dlopen. C11 and C++. */
 #ifndef KERATIN_RUNTIME_H
 #define KERATIN_RUNTIME_H
 
@@ -24,14 +25,16 @@ extern "C" {
 ktn_status_t ktn_weights_open(const char *path, const ktn_model_info_t *info,
                               const void **out_weights);
 
-/// Gives back what ktn_weights_open gave for the same `info`. Null does nothing.
+/// Gives back what ktn_weights_open gave for the same `info`. Null does
+/// nothing.
 void ktn_weights_close(const void *weights, const ktn_model_info_t *info);
 
 /// Bytes of arena that `info->run` needs for `batch`.
 ///
 /// Writes at least KTN_ALIGNMENT to `*out_bytes`. Returns KTN_INVALID_ARGUMENT
 /// for a null pointer, KTN_BATCH_OUT_OF_RANGE when the model does not take this
-/// batch or the size overflows; `*out_bytes` is as it was then. Never allocates.
+/// batch or the size overflows; `*out_bytes` is as it was then. Never
+/// allocates.
 ktn_status_t ktn_arena_bytes(const ktn_model_info_t *info, int64_t batch,
                              int64_t *out_bytes);
 

@@ -1,6 +1,7 @@
-/*===- status.h - what a call into a compiled model came to ----------------===*/
-/* Self-contained: every generated header carries this text, so a program      */
-/* needs no file of Keratin's. C11 and C++.                                    */
+/*===- status.h - what a call into a compiled model came to
+ * ----------------===*/
+/* Self-contained: every generated header carries this text, so a program */
+/* needs no file of Keratin's. C11 and C++. */
 #ifndef KERATIN_STATUS_H
 #define KERATIN_STATUS_H
 
@@ -13,7 +14,7 @@ typedef enum ktn_status_t {
   KTN_ARENA_MISALIGNED = 4,   /**< arena or weights not aligned to 64 bytes */
   KTN_WEIGHTS_MISMATCH = 5,   /**< external weights of other size or content */
   KTN_OUT_OF_MEMORY = 6,
-  KTN_IO_ERROR = 7            /**< a file could not be opened or mapped */
+  KTN_IO_ERROR = 7 /**< a file could not be opened or mapped */
 } ktn_status_t;
 
 /** One line for people; "unknown status" for a value that is none. */
