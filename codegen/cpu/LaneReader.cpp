@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -207,9 +208,40 @@ Lanes LaneReader::read(Value tensor, ArrayRef<AffineExpr> position,
   for (const Memory &scope : llvm::reverse(scopes))
     if (Lanes known = scope.lanes.lookup(place))
       return known;
+  if (isInvariant(tensor, position)) {
+    Lanes lanes = loadAtTop(tensor, position);
+    scopes.front().lanes[place] = lanes;
+    return lanes;
+  }
   Lanes lanes = compute(tensor, position, width);
   scopes.back().lanes[place] = lanes;
   return lanes;
+}
+
+/// Whether an element is the same for all of the kernel: a constant position
+/// in an input, which no store of the kernel changes.
+bool LaneReader::isInvariant(Value tensor, ArrayRef<AffineExpr> position) {
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  func::FuncOp from = kernel.from();
+  return argument && !packed.contains(tensor) &&
+         argument.getArgNumber() <
+             from.getNumArguments() - from.getNumResults() &&
+         llvm::all_of(position, llvm::IsaPred<AffineConstantExpr>);
+}
+
+Lanes LaneReader::loadAtTop(Value tensor, ArrayRef<AffineExpr> position) {
+  SmallVector<Value> indices = at(position);
+  OpBuilder::InsertionGuard guard(b);
+  Block &entry = kernel.to().front();
+  b.setInsertionPointToStart(&entry);
+  for (Value index : indices)
+    if (Operation *op = index.getDefiningOp();
+        b.getInsertionPoint() == entry.begin() ||
+        std::prev(b.getInsertionPoint())->isBeforeInBlock(op))
+      b.setInsertionPointAfter(op);
+  return {
+      memref::LoadOp::create(b, kernel.loc(), kernel.memrefOf(tensor), indices),
+      {}};
 }
 
 Lanes LaneReader::compute(Value tensor, ArrayRef<AffineExpr> position,
@@ -441,6 +473,43 @@ Lanes LaneReader::extract(Value tensor, ArrayRef<Lanes> position,
   return {elements(values), {}};
 }
 
+/// A vector divided by one number: by its reciprocal, which is computed once.
+/// The reciprocal of a number that is very small or large may not be a normal
+/// number, so then both sides are scaled by a power of two first.
+Value LaneReader::divide(Value vector, Value divisor, unsigned width) {
+  Location loc = kernel.loc();
+  std::pair<Value, unsigned> place(divisor, width);
+  std::pair<Value, Value> factors;
+  for (const Memory &scope : llvm::reverse(scopes))
+    if (auto known = scope.reciprocals.lookup(place); known.first)
+      factors = known;
+  if (!factors.first) {
+    auto type = cast<FloatType>(divisor.getType());
+    const llvm::fltSemantics &semantics = type.getFloatSemantics();
+    int far = APFloat::semanticsMaxExponent(semantics) / 2;
+    auto power = [&](int exponent) -> Value {
+      APFloat value = scalbn(APFloat::getOne(semantics), exponent,
+                             APFloat::rmNearestTiesToEven);
+      return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value));
+    };
+    Value size = math::AbsFOp::create(b, loc, divisor);
+    Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                          size, power(-far));
+    Value isLarge = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
+                                          size, power(far));
+    Value scale =
+        arith::SelectOp::create(b, loc, isLarge, power(-far), power(0));
+    scale = arith::SelectOp::create(b, loc, isSmall, power(far), scale);
+    Value scaled = arith::MulFOp::create(b, loc, divisor, scale);
+    Value reciprocal = arith::DivFOp::create(b, loc, power(0), scaled);
+    factors = {materialize({scale, {}}, width),
+               materialize({reciprocal, {}}, width)};
+    scopes.back().reciprocals[place] = factors;
+  }
+  Value scaled = arith::MulFOp::create(b, loc, vector, factors.first);
+  return arith::MulFOp::create(b, loc, scaled, factors.second);
+}
+
 SmallVector<Lanes> LaneReader::evaluate(linalg::GenericOp op,
                                         ArrayRef<AffineExpr> dims,
                                         ArrayRef<Lanes> sums, unsigned width) {
@@ -500,6 +569,13 @@ SmallVector<Lanes> LaneReader::evaluate(linalg::GenericOp op,
     IRMapping mapping;
     for (auto [operand, value] : llvm::zip_equal(inner.getOperands(), operands))
       mapping.map(operand, materialize(value, lanes));
+    if (isa<arith::DivFOp>(inner) && lanes > 2 &&
+        !isa<VectorType>(operands[1].value.getType())) {
+      values[result] = {
+          divide(mapping.lookup(inner.getOperand(0)), operands[1].value, lanes),
+          {}};
+      continue;
+    }
     Operation *copy = b.clone(inner, mapping);
     if (lanes)
       copy->getResult(0).setType(VectorType::get(lanes, result.getType()));

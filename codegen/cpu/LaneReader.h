@@ -113,6 +113,9 @@ private:
     llvm::DenseMap<Key, Lanes> lanes;
     llvm::DenseMap<mlir::AffineExpr, mlir::Value> indices;
     llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> vectors;
+    llvm::DenseMap<std::pair<mlir::Value, unsigned>,
+                   std::pair<mlir::Value, mlir::Value>>
+        reciprocals;
   };
   struct Packed {
     mlir::Value memref, number;
@@ -129,12 +132,17 @@ private:
                 unsigned width);
   Lanes load(mlir::Value memref, llvm::ArrayRef<mlir::AffineExpr> position,
              unsigned width);
+  bool isInvariant(mlir::Value tensor,
+                   llvm::ArrayRef<mlir::AffineExpr> position);
+  Lanes loadAtTop(mlir::Value tensor,
+                  llvm::ArrayRef<mlir::AffineExpr> position);
   Lanes loadPacked(const Packed &packed,
                    llvm::ArrayRef<mlir::AffineExpr> position, unsigned width);
   mlir::Value loadVector(mlir::Value memref, mlir::ValueRange position,
                          unsigned width);
   Lanes extract(mlir::Value tensor, llvm::ArrayRef<Lanes> position,
                 unsigned width);
+  mlir::Value divide(mlir::Value vector, mlir::Value divisor, unsigned width);
   mlir::Value elements(llvm::ArrayRef<mlir::Value> values);
   mlir::Value bytes(mlir::Value memref);
   std::optional<Lanes> indexArithmetic(mlir::Operation &op,

@@ -91,7 +91,8 @@ void LaneReduction::addVector(Value &sum, int64_t offset, unsigned width) {
   sum = value;
 }
 
-/// One run along the lane: `sums` are the vectors and a scalar for the rest.
+/// One run along the lane: `sums` are the vectors and, along a run of unknown
+/// length, a scalar for its rest.
 LaneReduction::Sums LaneReduction::alongLane(Sums sums) {
   unsigned lanes = tiling.lanes, vectors = tiling.size.vectors;
   int64_t extent = staticLoopExtent(root, tiling.lane);
@@ -139,11 +140,13 @@ LaneReduction::Sums LaneReduction::alongLane(Sums sums) {
 void LaneReduction::emitElement() {
   LaneReader::Scope scope(reader);
   Sums sums(tiling.size.vectors, identity(tiling.lanes));
-  sums.push_back(identity(0));
+  bool dynamic = ShapedType::isDynamic(staticLoopExtent(root, tiling.lane));
+  if (dynamic)
+    sums.push_back(identity(0));
   sums = reduce(tiling.reductions, std::move(sums));
-  Value rest = sums.pop_back_val();
+  Value rest = dynamic ? sums.pop_back_val() : Value();
   Value total = combiner.joinLanes(b, combiner.joinAll(b, std::move(sums)));
-  if (ShapedType::isDynamic(staticLoopExtent(root, tiling.lane)))
+  if (dynamic)
     total = combiner.join(b, total, rest);
 
   OpOperand *init = root.getDpsInitOperand(0);

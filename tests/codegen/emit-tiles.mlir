@@ -1,0 +1,190 @@
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16" --split-input-file | FileCheck %s --check-prefix=AVX2
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (k, n)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#all = affine_map<(m, n) -> (m, n)>
+#bias = affine_map<(m, n) -> (n)>
+
+// A product keeps rows times vectors of sums over the reduction, 14 by 2 of 16
+// numbers with 32 registers; its constant operand is wanted in blocks of those
+// columns; bias and maximum meet the sums before they are stored.
+// CHECK-LABEL: func private @matmul(
+// CHECK-SAME:    memref<2x64x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 1 : i64}, ktn.unpacked_type = tensor<64x64xf32>}
+// CHECK:         scf.for {{.+}} -> ({{((vector<16xf32>(, )?){28})}})
+// CHECK:           arith.mulf {{.+}} fastmath<contract> : vector<16xf32>
+// CHECK-NEXT:      arith.addf {{.+}} fastmath<contract> : vector<16xf32>
+// CHECK:           scf.yield
+// CHECK-NOT:       scf.for
+// CHECK:           arith.maximumf
+// CHECK:           vector.store
+// AVX2-LABEL: func private @matmul(
+// AVX2-SAME:    memref<4x64x16xf32> {ktn.constant, ktn.packed = {block = 16 : i64, dim = 1 : i64}
+// AVX2:         scf.for {{.+}} -> ({{((vector<8xf32>(, )?){12})}})
+func.func private @matmul(%x: tensor<84x64xf32>, %w: tensor<64x64xf32> {ktn.constant}, %b: tensor<64xf32>, %out: tensor<84x64xf32>) -> tensor<84x64xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<84x64xf32>) -> tensor<84x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<84x64xf32>, tensor<64x64xf32>) outs(%start : tensor<84x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<84x64xf32>
+  %y = linalg.generic {indexing_maps = [#all, #bias, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%sum, %b : tensor<84x64xf32>, tensor<64xf32>) outs(%out : tensor<84x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %t = arith.addf %a, %c : f32
+    %r = arith.maximumf %t, %zero : f32
+    linalg.yield %r : f32
+  } -> tensor<84x64xf32>
+  return %y : tensor<84x64xf32>
+}
+
+// -----
+
+// Rows of unknown number: full tiles, then tiles of half the rows, down to one.
+// CHECK-LABEL: func private @ladder(
+// CHECK:         memref.dim
+// CHECK-COUNT-2: arith.divui
+// CHECK:         scf.for
+func.func private @ladder(%x: tensor<?x64xf32>, %w: tensor<64x10xf32> {ktn.constant}, %out: tensor<?x10xf32>) -> tensor<?x10xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<?x10xf32>) -> tensor<?x10xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x64xf32>, tensor<64x10xf32>) outs(%start : tensor<?x10xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<?x10xf32>
+  return %sum : tensor<?x10xf32>
+}
+
+// -----
+
+#window = affine_map<(h, w, c, kh, kw) -> (h + kh, w + kw, c)>
+#taps = affine_map<(h, w, c, kh, kw) -> (kh, kw, c)>
+#out = affine_map<(h, w, c, kh, kw) -> (h, w, c)>
+
+// A window over one channel: the 9 weights are read outside of the loops over
+// pixels, and 4 neighbouring pixels read the 3 rows of 6 that they share once.
+// CHECK-LABEL: func private @depthwise(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<10x10x16xf32>, %[[W:[^:]+]]: memref<3x3x16xf32>
+// CHECK-COUNT-9: vector.load %[[W]]
+// CHECK-NOT:     vector.load %[[W]]
+// CHECK:         scf.for
+// CHECK-COUNT-18: vector.load %[[X]]
+// CHECK-NOT:     vector.load %[[X]]
+// CHECK-COUNT-4: vector.store
+func.func private @depthwise(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>, %y: tensor<8x8x16xf32>) -> tensor<8x8x16xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%y : tensor<8x8x16xf32>) -> tensor<8x8x16xf32>
+  %sum = linalg.generic {indexing_maps = [#window, #taps, #out], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<10x10x16xf32>, tensor<3x3x16xf32>) outs(%start : tensor<8x8x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8x16xf32>
+  return %sum : tensor<8x8x16xf32>
+}
+
+// -----
+
+// A sum along contiguous elements has four vectors of partial sums, and the
+// rest of the row, 5 elements, is a vector of its own.
+// CHECK-LABEL: func private @sum(
+// CHECK:         scf.for {{.+}} -> ({{((vector<16xf32>(, )?){4})}})
+// CHECK:         vector.load {{.+}} vector<5xf32>
+// CHECK:         vector.extract {{.+}} : f32 from vector<1xf32>
+// CHECK:         memref.store
+func.func private @sum(%x: tensor<3x133xf32>, %out: tensor<3xf32>) -> tensor<3xf32> attributes {ktn.kernel = "reduce"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<3xf32>) -> tensor<3xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<3x133xf32>) outs(%start : tensor<3xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %t = arith.addf %s, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<3xf32>
+  return %sum : tensor<3xf32>
+}
+
+// -----
+
+#row = affine_map<(i, j) -> (i, j)>
+#perRow = affine_map<(i, j) -> (i)>
+
+// An expensive value that a row needs twice is computed once, by the pass that
+// sums it, and kept in a scratch row.
+// CHECK-LABEL: func private @softmax(
+// CHECK:         %[[KEPT:.+]] = memref.alloca() {{.+}} : memref<48xf32>
+// CHECK:         scf.for
+// CHECK:         math.exp
+// CHECK:         vector.store {{.+}}, %[[KEPT]]
+// CHECK:         arith.addf
+// CHECK:         vector.load %[[KEPT]]
+// CHECK-NOT:     math.exp
+// CHECK:         return
+func.func private @softmax(%x: tensor<?x48xf32>, %out: tensor<?x48xf32>) -> tensor<?x48xf32> attributes {ktn.kernel = "rows"} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x48xf32>
+  %sums = tensor.empty(%n) : tensor<?xf32>
+  %values = tensor.empty(%n) : tensor<?x48xf32>
+  %e = linalg.generic {indexing_maps = [#row, #row], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<?x48xf32>) outs(%values : tensor<?x48xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.exp %a : f32
+    linalg.yield %t : f32
+  } -> tensor<?x48xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%sums : tensor<?xf32>) -> tensor<?xf32>
+  %sum = linalg.generic {indexing_maps = [#row, #perRow], iterator_types = ["parallel", "reduction"]} ins(%e : tensor<?x48xf32>) outs(%start : tensor<?xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %t = arith.addf %s, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#row, #perRow, #row], iterator_types = ["parallel", "parallel"]} ins(%e, %sum : tensor<?x48xf32>, tensor<?xf32>) outs(%out : tensor<?x48xf32>) {
+  ^bb0(%a: f32, %s: f32, %o: f32):
+    %t = arith.divf %a, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<?x48xf32>
+  return %y : tensor<?x48xf32>
+}
+
+// -----
+
+// Rows of a table: the index is the same along the row, so the row is read by
+// vectors.
+// CHECK-LABEL: func private @gather(
+// CHECK-SAME:    %[[TABLE:[^:]+]]: memref<10x32xf32>, %[[AT:[^:]+]]: memref<?xi32>
+// CHECK:         %[[I:.+]] = memref.load %[[AT]]
+// CHECK:         %[[ROW:.+]] = arith.index_cast %[[I]]
+// CHECK:         vector.load %[[TABLE]][%[[ROW]], %{{.+}}]
+func.func private @gather(%x: tensor<10x32xf32>, %at: tensor<?xi32>, %out: tensor<?x32xf32>) -> tensor<?x32xf32> attributes {ktn.kernel = "gather"} {
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%at : tensor<?xi32>) outs(%out : tensor<?x32xf32>) {
+  ^bb0(%a: i32, %o: f32):
+    %i = arith.index_cast %a : i32 to index
+    %j = linalg.index 1 : index
+    %v = tensor.extract %x[%i, %j] : tensor<10x32xf32>
+    linalg.yield %v : f32
+  } -> tensor<?x32xf32>
+  return %y : tensor<?x32xf32>
+}
+
+// -----
+
+// Truth values are bytes in memory and bits in vectors.
+// CHECK-LABEL: func private @compare(
+// CHECK:         %[[BITS:.+]] = arith.cmpf
+// CHECK:         %[[BYTES:.+]] = arith.extui %[[BITS]] : vector<16xi1> to vector<16xi8>
+// CHECK:         vector.store %[[BYTES]]
+func.func private @compare(%x: tensor<64xf32>, %y: tensor<64xf32>, %out: tensor<64xi1>) -> tensor<64xi1> attributes {ktn.kernel = "elementwise"} {
+  %z = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x, %y : tensor<64xf32>, tensor<64xf32>) outs(%out : tensor<64xi1>) {
+  ^bb0(%a: f32, %b: f32, %o: i1):
+    %t = arith.cmpf olt, %a, %b : f32
+    linalg.yield %t : i1
+  } -> tensor<64xi1>
+  return %z : tensor<64xi1>
+}
