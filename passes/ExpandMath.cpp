@@ -87,18 +87,45 @@ struct ExpandBinary : OpRewritePattern<OpTy> {
   VectorMathTarget target;
 };
 
-/// The cheaper exp where the producer of the op asked for it.
-struct ExpandFlushedExp : OpRewritePattern<math::ExpOp> {
-  ExpandFlushedExp(MLIRContext *context, VectorMathTarget target)
+/// A cheaper exp where the producer of the op asked for it, or where the
+/// argument is the negation of a magnitude.
+struct ExpandExpOfNonPositive : OpRewritePattern<math::ExpOp> {
+  ExpandExpOfNonPositive(MLIRContext *context, VectorMathTarget target)
       : OpRewritePattern(context, /*benefit=*/2), target(target) {}
 
   LogicalResult matchAndRewrite(math::ExpOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!op->hasAttr(flushAttribute))
+    bool mayFlush = op->hasAttr(flushAttribute);
+    auto negation = op.getOperand().getDefiningOp<arith::NegFOp>();
+    bool isNegation =
+        negation && negation.getOperand().getDefiningOp<math::AbsFOp>();
+    if (!mayFlush && !isNegation)
       return rewriter.notifyMatchFailure(op, "wants the full range");
     return rewriteWith(rewriter, op, target,
+                       [&](VectorMath &math, ValueRange operands) {
+                         return mayFlush ? math.expFlushed(operands[0])
+                                         : math.expOfNonPositive(operands[0]);
+                       });
+  }
+  VectorMathTarget target;
+};
+
+/// 1 + erf(x), of GELU and of the normal distribution, needs fewer digits.
+struct ExpandErfPlusOne : OpRewritePattern<math::ErfOp> {
+  ExpandErfPlusOne(MLIRContext *context, VectorMathTarget target)
+      : OpRewritePattern(context, /*benefit=*/2), target(target) {}
+
+  LogicalResult matchAndRewrite(math::ErfOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!llvm::all_of(op->getUsers(), [&](Operation *user) {
+          auto sum = dyn_cast<arith::AddFOp>(user);
+          return sum && (matchPattern(sum.getLhs(), m_OneFloat()) ||
+                         matchPattern(sum.getRhs(), m_OneFloat()));
+        }))
+      return rewriter.notifyMatchFailure(op, "is used for itself");
+    return rewriteWith(rewriter, op, target,
                        [](VectorMath &math, ValueRange operands) {
-                         return math.expFlushed(operands[0]);
+                         return math.erfForSum(operands[0]);
                        });
   }
   VectorMathTarget target;
@@ -192,7 +219,8 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
 
     RewritePatternSet patterns(context);
     VectorMathTarget target{hasFma, hasRounding};
-    patterns.add<ExpandFlushedExp, ExpandUnary<math::ExpOp, &VectorMath::exp>,
+    patterns.add<ExpandExpOfNonPositive, ExpandErfPlusOne,
+                 ExpandUnary<math::ExpOp, &VectorMath::exp>,
                  ExpandUnary<math::ExpM1Op, &VectorMath::expm1>,
                  ExpandUnary<math::LogOp, &VectorMath::log>,
                  ExpandUnary<math::Log1pOp, &VectorMath::log1p>,

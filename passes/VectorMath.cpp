@@ -68,6 +68,17 @@ static constexpr double f32ErfLarge[] = {
     0.9976857900619507,    0.15362484753131866,   0.06037413701415062,
     0.06201450154185295,   -0.025649968534708023, 0.015016566962003708,
     -0.003450747113674879, 0.0004969805595465004};
+/// erf(x) = x p(x^2) / q(x^2) up to the point where that is 1 in f32: 2^-27.9.
+/// Rational fit by least squares reweighted with the denominator of the step
+/// before; q(0) was searched so that q(0) 2/sqrt(pi) is almost an f32.
+static constexpr double f32ErfNumerator[] = {
+    0.8579201102256775,    0.14084266126155853,   0.04130766540765762,
+    0.0029290795791894197, 0.0002889092720579356, 3.5677419418789214e-06,
+    -1.0064961308842157e-08};
+static constexpr double f32ErfDenominator[] = {
+    0.7603119015693665,   0.3782559037208557,    0.08666172623634338,
+    0.011761104688048363, 0.0009950255043804646, 4.804419950232841e-05};
+static constexpr double f32ErfIsOne = 3.924999952316284;
 
 // f64: tests/ulp/fit.py prints these rows (Remez exchange in 60 digits). Error
 // after rounding: exp, expm1 2^-58.7, log 2^-56.5, sin 2^-57.3, cos 2^-59.6,
@@ -368,8 +379,10 @@ Value VectorMath::expTail(Value r, ArrayRef<double> coefficients) {
 
 /// e^(x + low), where `low` may be null. 2^k in two factors, so that results
 /// underflow gradually and overflow to infinity without a test.
-Value VectorMath::scaledExp(Value x, Value low) {
-  x = atMost(atLeast(x, table.expLow), table.expHigh);
+Value VectorMath::scaledExp(Value x, Value low, bool mayBePositive) {
+  x = atLeast(x, table.expLow);
+  if (mayBePositive)
+    x = atMost(x, table.expHigh);
   Reduced reduced = reduceByLn2(x);
   Value r = low ? add(reduced.r, low) : reduced.r;
   Value tail = expTail(r, table.exp);
@@ -380,6 +393,10 @@ Value VectorMath::scaledExp(Value x, Value low) {
 }
 
 Value VectorMath::exp(Value x) { return scaledExp(x, /*low=*/nullptr); }
+
+Value VectorMath::expOfNonPositive(Value x) {
+  return scaledExp(x, /*low=*/nullptr, /*mayBePositive=*/false);
+}
 
 Value VectorMath::expFlushed(Value x) {
   Reduced reduced = reduceByLn2(atLeast(x, table.expFlushLow));
@@ -429,6 +446,14 @@ Value VectorMath::erf(Value x) {
   Value large = sub(constant(1.0), rest);
   return withSignOf(
       select(lessThan(magnitude, constant(0.9375)), small, large), x);
+}
+
+Value VectorMath::erfForSum(Value x) {
+  if (isDouble())
+    return erf(x);
+  Value y = atMost(atLeast(x, -f32ErfIsOne), f32ErfIsOne);
+  Value u = mul(y, y);
+  return div(mul(y, horner(u, f32ErfNumerator)), horner(u, f32ErfDenominator));
 }
 
 //===----------------------------------------------------------------------===//
@@ -494,14 +519,43 @@ Value VectorMath::log1p(Value x) {
 // sin and cos
 //===----------------------------------------------------------------------===//
 
+/// Three parts of pi/2 are enough for this angle in f32; above, the parts of
+/// f64 are, up to 2^45. Any larger x would need more digits of pi.
+static constexpr double largeAngle = 1e5;
+
 Value VectorMath::sinOrCos(Value x, bool cosine) {
+  if (isDouble())
+    return sinOrCosInPlace(x, cosine);
+  Value isLarge = anyLane(lessThan(constant(largeAngle), abs(x)));
+  auto branch = [&](bool inDouble) {
+    return [&, inDouble](OpBuilder &inner, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToEnd(inner.getInsertionBlock());
+      Value value = inDouble ? sinOrCosInDouble(x, cosine)
+                             : sinOrCosInPlace(x, cosine);
+      scf::YieldOp::create(b, value);
+    };
+  };
+  return scf::IfOp::create(b, isLarge, branch(/*inDouble=*/true),
+                           branch(/*inDouble=*/false))
+      .getResult(0);
+}
+
+Value VectorMath::sinOrCosInDouble(Value x, bool cosine) {
+  VectorMath wide(b, b.getLoc(), withElement(type, b.getF64Type()), target);
+  Value value = wide.sinOrCos(arith::ExtFOp::create(b, wide.type, x), cosine);
+  return arith::TruncFOp::create(b, type, value);
+}
+
+Value VectorMath::sinOrCosInPlace(Value x, bool cosine) {
   Value shifted = fma(x, twoOverPi, table.magic);
   Value k = sub(shifted, constant(table.magic));
   Value r = x;
   for (double part : table.halfPi)
     r = exactFma(k, constant(-part), r);
   // Where x is too large for three parts, at least no value out of range.
-  r = atMost(atLeast(r, -0.8), 0.8);
+  if (isDouble())
+    r = atMost(atLeast(r, -0.8), 0.8);
   Value u = mul(r, r);
   Value sine = fma(mul(r, u), horner(u, table.sin), r);
   Value cosineOfR = fma(mul(u, u), horner(u, table.cos), fma(u, -0.5, 1.0));

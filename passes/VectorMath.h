@@ -14,11 +14,11 @@ struct VectorMathTarget {
 };
 
 /// Writes elementary functions as straight lines of `arith` and `math.fma`: no
-/// table, no branch, no call. Special values and gradual underflow are right.
+/// table, no call, and no branch but for large angles and quotients. Special values and gradual underflow are right.
 ///
 /// Largest errors in units of the last place, over all f32 values (tests/ulp):
-/// exp 1.1, log 1.0, log1p 1.6, expm1 1.6, tanh 2.6, erf 3.0, sin and cos 1.8
-/// for |x| <= 1e5, pow 0.6. Of f64, sampled: 3.
+/// exp 1.1, log 1.0, log1p 1.6, expm1 1.6, tanh 2.6, erf 3.0, sin and cos 1.8,
+/// pow 0.6. Of f64, sampled: 3.
 class VectorMath {
 public:
   /// For values of `type`: f32, f64 or a vector of either.
@@ -26,6 +26,8 @@ public:
              VectorMathTarget target);
 
   mlir::Value exp(mlir::Value x);
+  /// exp for x <= 0, or NaN.
+  mlir::Value expOfNonPositive(mlir::Value x);
   /// exp for x <= 0, where results below the normal numbers may become 0: the
   /// numerators of a softmax.
   mlir::Value expFlushed(mlir::Value x);
@@ -34,7 +36,10 @@ public:
   mlir::Value log1p(mlir::Value x);
   mlir::Value tanh(mlir::Value x);
   mlir::Value erf(mlir::Value x);
-  /// Past |x| = 1e5 (f32) the angle loses digits; results stay in [-1, 1].
+  /// erf to 6.1 ulp (f32), for sums with numbers that are not smaller.
+  mlir::Value erfForSum(mlir::Value x);
+  /// Up to |x| = 2^45 (f64: 1e5); beyond, the angle loses digits and results
+  /// only stay in [-1, 1].
   mlir::Value sin(mlir::Value x);
   mlir::Value cos(mlir::Value x);
   /// As C's pow, every special case included.
@@ -110,13 +115,16 @@ private:
 
   Reduced reduceByLn2(mlir::Value x);
   mlir::Value expTail(mlir::Value r, llvm::ArrayRef<double> coefficients);
-  mlir::Value scaledExp(mlir::Value x, mlir::Value low);
+  mlir::Value scaledExp(mlir::Value x, mlir::Value low,
+                        bool mayBePositive = true);
   mlir::Value exponentAsFloat(mlir::Value exponent);
   LogParts splitForLog(mlir::Value x);
   mlir::Value logOfParts(LogParts parts);
   mlir::Value withEndsOfLog(mlir::Value result, mlir::Value x, double pole);
   Pair logPair(mlir::Value x);
   mlir::Value sinOrCos(mlir::Value x, bool cosine);
+  mlir::Value sinOrCosInPlace(mlir::Value x, bool cosine);
+  mlir::Value sinOrCosInDouble(mlir::Value x, bool cosine);
   mlir::Value powOfMagnitude(mlir::Value magnitude, mlir::Value y);
   mlir::Value isInteger(mlir::Value x);
   mlir::Value

@@ -25,7 +25,11 @@ struct LowerElementwise
     Value result = createParallel(
         rewriter, loc, type, broadcastSizes(rewriter, loc, type, operands),
         operands, maps, [&](OpBuilder &b, Location, ValueRange args) {
-          return op.buildScalar(b, args);
+          Value scalar = op.buildScalar(b, args);
+          // What the producer promised of it, see ktn-expand-math.
+          if (Attribute promise = op->getDiscardableAttr("ktn.flush"))
+            scalar.getDefiningOp()->setAttr("ktn.flush", promise);
+          return scalar;
         });
     rewriter.replaceOp(op, result);
     return success();

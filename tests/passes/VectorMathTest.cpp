@@ -264,6 +264,24 @@ TEST(Rounding, IsExactInPlainArithmetic) {
   }
 }
 
+/// The way that GELU takes, in units of the last place of 1.
+TEST(ErfPlusOne, IsAsGoodAsOneIs) {
+  ElementKernel kernel(R"(%one = arith.constant ONE
+      %e = math.erf %a : TYPE
+      %y = arith.addf %e, %one : TYPE)",
+                       KernelForm());
+  std::vector<float> x(1 << 16), y(x.size());
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = (float(i) - 0x1p15f) * 0x1p-12f;
+  x[1] = -inf;
+  x[2] = nan;
+  kernel(x.data(), x.data(), y.data(), x.size());
+  EXPECT_EQ(y[1], 0);
+  EXPECT_TRUE(std::isnan(y[2]));
+  for (size_t i = 3; i < x.size(); ++i)
+    EXPECT_NEAR(y[i], 1 + std::erf(double(x[i])), 6 * 0x1p-24) << x[i];
+}
+
 TEST(Extremum, KeepsNanAndIsExactOtherwise) {
   std::vector<float> a, b;
   makeSpecialPairs(a, b);

@@ -132,3 +132,39 @@ func.func @minimum(%x: f32, %y: f32) -> f32 {
   %0 = arith.minimumf %x, %y : f32
   return %0 : f32
 }
+
+// -----
+
+// The exp of a sigmoid has no positive argument: no upper clamp.
+// CHECK-LABEL: func @negated_magnitude(
+// CHECK-COUNT-1: arith.cmpf
+// CHECK-NOT:     arith.cmpf
+func.func @negated_magnitude(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.absf %x : vector<16xf32>
+  %1 = arith.negf %0 : vector<16xf32>
+  %2 = math.exp %1 : vector<16xf32>
+  return %2 : vector<16xf32>
+}
+
+// erf needs fewer digits where 1 is added: no choice between two ranges.
+// CHECK-LABEL: func @erf_plus_one(
+// CHECK:         arith.divf
+// CHECK-NEXT:    arith.addf
+func.func @erf_plus_one(%x: vector<16xf32>) -> vector<16xf32> {
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  %0 = math.erf %x : vector<16xf32>
+  %1 = arith.addf %0, %one : vector<16xf32>
+  return %1 : vector<16xf32>
+}
+
+// -----
+
+// Large angles are reduced in f64, when a lane has one.
+// CHECK-LABEL: func @sine(
+// CHECK:         %[[LARGE:.+]] = vector.reduction <or>
+// CHECK:         scf.if %[[LARGE]]
+// CHECK:         arith.truncf {{.*}} : vector<8xf64> to vector<8xf32>
+func.func @sine(%x: vector<8xf32>) -> vector<8xf32> {
+  %0 = math.sin %x : vector<8xf32>
+  return %0 : vector<8xf32>
+}

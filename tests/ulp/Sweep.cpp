@@ -23,15 +23,19 @@ static constexpr Function table[] = {
     {"expm1", "%y = math.expm1 %a : TYPE", std::expm1, 1.6, infinity},
     {"tanh", "%y = math.tanh %a : TYPE", std::tanh, 2.6, infinity},
     {"erf", "%y = math.erf %a : TYPE", std::erf, 3.0, infinity},
-    {"sin", "%y = math.sin %a : TYPE", std::sin, 1.8, 1e5},
-    {"cos", "%y = math.cos %a : TYPE", std::cos, 1.8, 1e5},
-    // As the ktn op is written, in three operations.
+    {"sin", "%y = math.sin %a : TYPE", std::sin, 1.8, 0x1p45},
+    {"cos", "%y = math.cos %a : TYPE", std::cos, 1.8, 0x1p45},
+    // As ktn.sigmoid is written: e^-|x| over 1 + e^-|x|, or 1 over it.
     {"sigmoid", R"(%one = arith.constant ONE
-        %minus = arith.negf %a : TYPE
-        %e = math.exp %minus : TYPE
-        %d = arith.addf %e, %one : TYPE
-        %y = arith.divf %one, %d : TYPE)",
-     sigmoid, 2.5, 87},
+        %nought = arith.constant ZERO
+        %magnitude = math.absf %a : TYPE
+        %minus = arith.negf %magnitude : TYPE
+        %z = math.exp %minus : TYPE
+        %below = arith.cmpf olt, %a, %nought : TYPE
+        %top = arith.select %below, %z, %one : BOOLS, TYPE
+        %bottom = arith.addf %one, %z : TYPE
+        %y = arith.divf %top, %bottom : TYPE)",
+     sigmoid, 2.5, infinity},
 };
 
 llvm::ArrayRef<Function> functions() { return table; }
