@@ -153,7 +153,10 @@ void addUnique(std::vector<std::string> &names, const std::string &name) {
 class GroupNames {
 public:
   std::string next(const std::string &className) {
-    std::string group = snakeCase(className);
+    // The one layer whose Python class is not named as it is exported.
+    std::string group = className == "GroupQueryAttention"
+                            ? "grouped_query_attention"
+                            : snakeCase(className);
     size_t before = used[group]++;
     return before ? group + "_" + std::to_string(before) : group;
   }
@@ -377,8 +380,7 @@ void GraphReader::readSequential(const Json &config, Result &result) {
     return;
   }
   std::string name = textOf(*input, "name");
-  Value value =
-      placeholderFor(*input, name.empty() ? "input" : name, result);
+  Value value = placeholderFor(*input, name.empty() ? "input" : name, result);
   result.outputs = buildSequential(config, "", value, weights);
   const Json &layers = config["layers"];
   std::string last =

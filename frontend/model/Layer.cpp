@@ -273,7 +273,8 @@ const LayerEntry *model::findLayer(std::string_view className,
       collect({coreLayers(), activationLayers(), convolutionLayers(),
                poolingLayers(), normalizationLayers(), mergingLayers(),
                reshapingLayers(), recurrentLayers(), attentionLayers()});
-  static const LayerTable operators = collect({operatorNodes()});
+  static const LayerTable operators =
+      collect({operatorNodes(), attentionOperators()});
   const LayerTable &table = isOperator ? operators : layers;
   auto found = table.find(className);
   return found == table.end() ? nullptr : found->second;

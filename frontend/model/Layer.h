@@ -83,6 +83,7 @@ std::span<const LayerEntry> recurrentLayers();
 std::span<const LayerEntry> attentionLayers();
 /// Nodes of the graph that are functions of keras.ops.
 std::span<const LayerEntry> operatorNodes();
+std::span<const LayerEntry> attentionOperators();
 
 /// The entry of a layer class or null. `isOperator` chooses between the two
 /// name spaces: `Add` is a layer of a list and an operator of two arguments.

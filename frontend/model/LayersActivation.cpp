@@ -123,15 +123,23 @@ static K::Tensors activationLayer(LayerContext &layer) {
   return {makerOf(layer.className())(layer.config())(layer.input())};
 }
 
-/// Masked positions get no weight: they are pushed far below all others.
+/// Masked positions get no weight: they are pushed far below all others. Keras
+/// 3 also sees to it that all are zero where all are masked.
 static K::Tensors softmaxLayer(LayerContext &layer) {
   K::Tensor x = layer.input();
-  if (K::Tensor mask = layer.tensor(1, "mask")) {
-    K::Tensor shift = K::Tensor(1) - K::cast(mask, K::dtype(x));
-    double far = K::dtype(x) == K::DType::Float16 ? -3e4 : -1e9;
-    x = x + shift * K::Tensor(far);
-  }
-  return {softmaxOf(layer.config())(x)};
+  Activation softmax = softmaxOf(layer.config());
+  K::Tensor mask = layer.tensor(1, "mask");
+  if (!mask)
+    return {softmax(x)};
+  double far = K::dtype(x) == K::DType::Float16 ? -3e4 : -1e9;
+  if (layer.isKeras2())
+    return {softmax(x + (K::Tensor(1) - K::cast(mask, K::dtype(x))) *
+                            K::Tensor(far))};
+  if (isFloat(K::dtype(mask)))
+    mask = K::greater(mask, 0.5);
+  mask = K::cast(mask, K::DType::Bool);
+  K::Tensor weights = softmax(K::where(mask, x, K::full_like(x, far)));
+  return {K::where(mask, weights, K::full_like(weights, 0))};
 }
 
 /// max(x, 0) + alpha * min(x, 0), with an alpha that is learnt.

@@ -79,6 +79,10 @@ struct AttentionCall {
   K::Tensor queryMask;
   /// (samples or 1, queries, values), or None.
   K::Tensor mask;
+  bool returnsScores;
+  /// Whether a query that may see nothing gets nothing. Keras has two ways to
+  /// compute attention; in the other, it gets the mean of all values.
+  bool zeroesMasked;
 };
 
 /// Extents of the heads.
@@ -113,6 +117,9 @@ AttentionCall::AttentionCall(LayerContext &layer) {
     mask = both(mask, windowMask(query, value,
                                  layer.config().integer("sliding_window", 1)));
   mask = both(asBool(layer.tensor(SIZE_MAX, "attention_mask")), mask);
+  returnsScores = flagArgument(layer, "return_attention_scores");
+  zeroesMasked = !layer.isKeras2() &&
+                 (returnsScores || layer.config().number("dropout", 0) > 0);
 }
 
 /// x times a kernel (features, heads, width), plus a bias (heads, width).
@@ -151,19 +158,30 @@ static K::Shape outputFeatures(LayerContext &layer, const K::Tensor &query) {
   return {layer.channels(query, -1)};
 }
 
-/// softmax(q k^T / sqrt(width)) v over heads; query and the rest are (samples,
-/// steps, heads, width). Also gives the weights of the values.
+/// Scores of pairs that the mask excludes become weights of (nearly) 0.
+static K::Tensor maskedSoftmax(const K::Tensor &scores, const K::Tensor &mask,
+                               bool zeroesMasked) {
+  if (!mask)
+    return K::softmax(scores);
+  K::Tensor perHead = K::ndim(mask) == 3 ? K::expand_dims(mask, -3) : mask;
+  K::Tensor weights = K::softmax(K::where(
+      perHead, scores, K::full_like(scores, farBelow(K::dtype(scores)))));
+  if (!zeroesMasked)
+    return weights;
+  return K::where(perHead, weights, K::full_like(weights, 0));
+}
+
+/// softmax(q k^T scale) v over heads; query and the rest are (samples, steps,
+/// heads, width). Also gives the weights of the values.
 static std::pair<K::Tensor, K::Tensor>
 attend(const K::Tensor &query, const K::Tensor &key, const K::Tensor &value,
-       const K::Tensor &mask, double scale) {
+       const K::Tensor &mask, double scale, bool zeroesMasked,
+       const K::Tensor &bias = {}) {
   K::Tensor scores =
       K::einsum("abcd,aecd->acbe", {query * K::Tensor(scale), key});
-  if (mask) {
-    K::Tensor perHead = K::ndim(mask) == 3 ? K::expand_dims(mask, -3) : mask;
-    scores = K::where(perHead, scores,
-                      K::full_like(scores, farBelow(K::dtype(scores))));
-  }
-  K::Tensor weights = K::softmax(scores);
+  if (bias)
+    scores = scores + bias;
+  K::Tensor weights = maskedSoftmax(scores, mask, zeroesMasked);
   return {K::einsum("acbe,aecd->abcd", {weights, value}), weights};
 }
 
@@ -172,7 +190,7 @@ static K::Tensors attentionOutputs(LayerContext &layer,
                                    const K::Tensor &output,
                                    const K::Tensor &weights) {
   layer.setMask(call.queryMask);
-  if (flagArgument(layer, "return_attention_scores"))
+  if (call.returnsScores)
     return {output, weights};
   return {output};
 }
@@ -205,7 +223,8 @@ static K::Tensors multiHeadAttention(LayerContext &layer) {
   K::Tensor value =
       project(layer, "value_dense", call.value, heads, valueWidth);
   auto [output, weights] =
-      attend(query, key, value, call.mask, 1 / std::sqrt(double(keyWidth)));
+      attend(query, key, value, call.mask, 1 / std::sqrt(double(keyWidth)),
+             call.zeroesMasked);
   if (gate)
     output = output * gate;
   output = projectBack(layer, output, heads, valueWidth,
@@ -233,7 +252,8 @@ static K::Tensors groupedQueryAttention(LayerContext &layer) {
   key = K::repeat_elements(key, heads / groups, 2);
   value = K::repeat_elements(value, heads / groups, 2);
   auto [output, weights] =
-      attend(query, key, value, call.mask, 1 / std::sqrt(double(width)));
+      attend(query, key, value, call.mask, 1 / std::sqrt(double(width)),
+             call.zeroesMasked);
   if (gate)
     output = output * gate;
   output = projectBack(layer, output, heads, width,
@@ -329,6 +349,47 @@ static K::Tensors additiveAttention(LayerContext &layer) {
     scale = layer.weight("scale", {layer.channels(query, -1)});
   return applyScores(layer, inputs,
                      additiveScores(query, key, K::Tensor(), scale));
+}
+
+//===----------------------------------------------------------------------===//
+// keras.ops.dot_product_attention
+//===----------------------------------------------------------------------===//
+
+static K::Tensors dotProductAttention(LayerContext &op) {
+  K::Tensor query = op.tensor(0, "query"), key = op.tensor(1, "key"),
+            value = op.tensor(2, "value");
+  if (!query || !key || !value || K::ndim(query) != 4 || K::ndim(key) != 4 ||
+      K::ndim(value) != 4)
+    op.fail("is not called with a query, key and value of (samples, steps, "
+            "heads, features)");
+  if (op.config().has("attn_logits_soft_cap"))
+    op.config().wrong("attn_logits_soft_cap", "null");
+  double scale = 1 / std::sqrt(double(op.channels(query, 3)));
+  const Argument *given = op.argument(5, "scale");
+  if (given && given->kind == Argument::Kind::Constant &&
+      given->constant->is_number())
+    scale = given->constant->get<double>();
+  int64_t heads = op.channels(query, 2), groups = op.channels(key, 2);
+  if (heads % groups)
+    op.fail("has " + std::to_string(heads) + " query heads, which its " +
+            std::to_string(groups) + " key heads must divide");
+  if (heads != groups) {
+    key = K::repeat_elements(key, heads / groups, 2);
+    value = K::repeat_elements(value, heads / groups, 2);
+  }
+  K::Tensor mask = asBool(op.tensor(4, "mask"));
+  if (op.config().flag("is_causal", false))
+    mask = both(mask, K::expand_dims(causalMask(query, value), 0));
+  return {attend(query, key, value, mask, scale, /*zeroesMasked=*/false,
+                 op.tensor(3, "bias"))
+              .first};
+}
+
+std::span<const LayerEntry> model::attentionOperators() {
+  static const LayerEntry entries[] = {
+      {"DotProductAttention", dotProductAttention},
+  };
+  return entries;
 }
 
 std::span<const LayerEntry> model::attentionLayers() {
