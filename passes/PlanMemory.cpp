@@ -32,7 +32,8 @@ struct Buffer {
   Region region = Region::Arena;
   unsigned index = 0; ///< of the input or output
   BatchSize bytes;
-  BatchSize offset;   ///< within its region
+  BatchSize offset;   ///< within its region, but for weights
+  ElementsAttr weight; ///< the elements, of weights
   BufferLife life;
   Block *block = nullptr; ///< where it is written first
   unsigned reads = 0;
@@ -52,6 +53,19 @@ struct Weight {
   BatchSize bytes;
   int64_t offset;
 };
+
+/// The constant that `tensor` is, seen through reshapes; or null.
+ElementsAttr constantBehind(Value tensor) {
+  while (auto *op = tensor.getDefiningOp()) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      return dyn_cast<ElementsAttr>(constant.getValue());
+    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp,
+             UnrealizedConversionCastOp>(op))
+      break;
+    tensor = op->getOperand(0);
+  }
+  return {};
+}
 
 //===----------------------------------------------------------------------===//
 // Which tensors share a buffer, and how long each lives
@@ -87,6 +101,7 @@ private:
   LogicalResult visitReturn(func::ReturnOp op);
 
   FailureOr<unsigned> makeBuffer(Value tensor);
+  FailureOr<Place> placeOf(Value tensor);
   FailureOr<Place> slice(Operation *op, Place place, Value whole,
                          ArrayRef<OpFoldResult> offsets,
                          ArrayRef<OpFoldResult> sizes);
@@ -121,6 +136,21 @@ FailureOr<unsigned> Analysis::makeBuffer(Value tensor) {
   buffer.block = tensor.getParentBlock();
   buffers.push_back(buffer);
   return buffers.size() - 1;
+}
+
+/// Where `tensor` is; a constant gets a place among the weights.
+FailureOr<Place> Analysis::placeOf(Value tensor) {
+  if (const Place *place = find(tensor))
+    return *place;
+  ElementsAttr constant = constantBehind(tensor);
+  if (!constant)
+    return emitError(tensor.getLoc()) << "a value between kernels has no buffer";
+  FailureOr<unsigned> buffer = makeBuffer(tensor);
+  if (failed(buffer))
+    return failure();
+  buffers[*buffer].region = Region::Weights;
+  buffers[*buffer].weight = constant;
+  return Place{*buffer, {}};
 }
 
 void Analysis::touch(const Place &place) {
@@ -302,15 +332,22 @@ LogicalResult Analysis::visit(Operation *op) {
             return success();
           })
       .Case([&](tensor::ExtractSliceOp extract) {
-        const Place *place = find(extract.getSource());
-        if (!place)
-          return success(); // of a constant: resolved where it is used
+        FailureOr<Place> whole = placeOf(extract.getSource());
+        if (failed(whole))
+          return failure();
         FailureOr<Place> part =
-            slice(extract, *place, extract.getSource(),
+            slice(extract, *whole, extract.getSource(),
                   extract.getMixedOffsets(), extract.getMixedSizes());
         if (failed(part))
           return failure();
         places[extract.getResult()] = *part;
+        return success();
+      })
+      .Case([&](tensor::FromElementsOp elements) {
+        FailureOr<unsigned> buffer = makeBuffer(elements.getResult());
+        if (failed(buffer))
+          return failure();
+        places[elements.getResult()] = Place{*buffer, {}};
         return success();
       })
       .Case([&](UnrealizedConversionCastOp cast) {
@@ -398,6 +435,7 @@ public:
 private:
   LogicalResult emit(Block &block);
   LogicalResult emitCall(func::CallOp call);
+  void emitElements(tensor::FromElementsOp op);
   void emitCopies(Operation *before);
   Value view(Value tensor, MemRefType type, DictionaryAttr packed,
              Location loc);
@@ -447,7 +485,12 @@ Value Rewriter::baseOf(const Buffer &buffer) {
 }
 
 Value Rewriter::offsetOf(const Place &place, Location loc) {
-  Value offset = materialize(analysis.bufferAt(place).offset, loc);
+  const Buffer &buffer = analysis.bufferAt(place);
+  Value offset =
+      buffer.weight
+          ? materialize({addWeight(buffer.weight, {}, buffer.bytes.fixed), 0},
+                        loc)
+          : materialize(buffer.offset, loc);
   for (auto [index, stride] : place.steps) {
     Value step = isa<Value>(index)
                      ? scalars.lookup(cast<Value>(index))
@@ -479,19 +522,6 @@ int64_t Rewriter::addWeight(ElementsAttr value, DictionaryAttr packed,
     weightsBytes += llvm::alignTo(bytes, alignment);
   }
   return it->second.offset;
-}
-
-/// The constant behind a tensor that has no place, seen through reshapes.
-ElementsAttr constantBehind(Value tensor) {
-  while (auto *op = tensor.getDefiningOp()) {
-    if (auto constant = dyn_cast<arith::ConstantOp>(op))
-      return dyn_cast<ElementsAttr>(constant.getValue());
-    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp,
-             UnrealizedConversionCastOp>(op))
-      break;
-    tensor = op->getOperand(0);
-  }
-  return {};
 }
 
 int64_t bytesOfType(ShapedType type) {
@@ -633,6 +663,20 @@ LogicalResult Rewriter::emitCall(func::CallOp call) {
   return success();
 }
 
+/// Stores scalars, such as sizes that a formula divides by.
+void Rewriter::emitElements(tensor::FromElementsOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType type = op.getType();
+  Value memref = view(op.getResult(),
+                      MemRefType::get({type.getNumElements()},
+                                      type.getElementType()),
+                      {}, loc);
+  for (auto [index, element] : llvm::enumerate(op.getElements()))
+    memref::StoreOp::create(
+        b, loc, scalars.lookup(element), memref,
+        arith::ConstantIndexOp::create(b, loc, index).getResult());
+}
+
 LogicalResult Rewriter::emit(Block &block) {
   for (Operation &op : block) {
     emitCopies(&op);
@@ -650,6 +694,8 @@ LogicalResult Rewriter::emit(Block &block) {
         return failure();
     } else if (isa<func::ReturnOp>(op)) {
       func::ReturnOp::create(b, op.getLoc());
+    } else if (auto elements = dyn_cast<tensor::FromElementsOp>(op)) {
+      emitElements(elements);
     } else if (auto dim = dyn_cast<tensor::DimOp>(op)) {
       std::optional<BatchSize> extent = evaluateBatchSize(dim.getResult());
       if (!extent)
