@@ -1,5 +1,6 @@
 //===- Function.cpp - compiled functions of a graph -----------------------===//
-#include "Extraction.h"
+#include "Diagnostics.h"
+#include "Execution.h"
 
 #include "codegen/Compile.h"
 #include "keratin/backend.h"
@@ -16,78 +17,6 @@ namespace keratin::backend {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 namespace {
-
-/// Scratch memory aligned as the ABI wants it.
-class Arena {
-public:
-  explicit Arena(int64_t bytes)
-      : memory(::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)),
-                              alignment, std::nothrow)) {
-    if (!memory)
-      throw Error("out of memory: an arena of " + std::to_string(bytes) +
-                  " bytes");
-  }
-  ~Arena() { ::operator delete(memory, alignment); }
-  Arena(const Arena &) = delete;
-  Arena &operator=(const Arena &) = delete;
-  void *data() const { return memory; }
-
-private:
-  static constexpr std::align_val_t alignment{KTN_ALIGNMENT};
-  void *memory;
-};
-
-/// Code for one signature, and what it was made of.
-struct Compiled {
-  std::unique_ptr<CompiledModel> model;
-  const ktn_model_info_t *info = nullptr;
-  std::vector<VariablePtr> state;
-  std::vector<std::pair<VariablePtr, uint64_t>> folded; ///< with its version
-  std::mutex running;
-  std::unique_ptr<Arena> arena; ///< of the call that holds `running`
-};
-
-int64_t batchOf(const ktn_model_info_t &info) {
-  return info.batch > 0 ? info.batch : 1;
-}
-
-Shape shapeOf(const ktn_tensor_info_t &info, int64_t batch) {
-  Shape shape(info.shape, info.shape + info.rank);
-  std::replace(shape.begin(), shape.end(), int64_t(-1), batch);
-  return shape;
-}
-
-std::vector<Array> run(Compiled &code, const std::vector<Array> &arguments) {
-  const ktn_model_info_t &info = *code.info;
-  int64_t batch = batchOf(info);
-  std::vector<const void *> inputs;
-  for (const Array &argument : arguments)
-    inputs.push_back(argument.data());
-  std::vector<Array> results;
-  std::vector<void *> outputs;
-  for (int32_t i = 0; i < info.num_outputs; ++i) {
-    results.emplace_back(static_cast<DType>(info.outputs[i].dtype),
-                         shapeOf(info.outputs[i], batch));
-    outputs.push_back(results.back().mutableData());
-  }
-
-  // Calls at the same time need an arena each; the usual single caller reuses
-  // one, whose pages are warm.
-  int64_t bytes = info.arena_bytes[0] + batch * info.arena_bytes[1];
-  std::unique_lock<std::mutex> first(code.running, std::try_to_lock);
-  std::unique_ptr<Arena> own;
-  if (!first)
-    own = std::make_unique<Arena>(bytes);
-  else if (!code.arena)
-    code.arena = std::make_unique<Arena>(bytes);
-  Arena &arena = own ? *own : *code.arena;
-  ktn_status_t status = info.run(info.weights, arena.data(), batch,
-                                 inputs.data(), outputs.data());
-  if (status != KTN_OK)
-    throw Error("function '" + std::string(info.name) + "' failed with status " +
-                std::to_string(status));
-  return results;
-}
 
 /// A C identifier like `name`.
 std::string identifier(llvm::StringRef name) {

@@ -1,6 +1,7 @@
 //===- Graph.cpp - the graph under the backend API ------------------------===//
 #include "Graph.h"
 
+#include "Diagnostics.h"
 #include "codegen/Compile.h"
 #include "ir/Ktn.h"
 #include "keratin/backend.h"
@@ -9,129 +10,10 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Verifier.h"
-#include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
 
 namespace keratin::backend {
-
-//===----------------------------------------------------------------------===//
-// Diagnostics
-//===----------------------------------------------------------------------===//
-
-std::string layerOf(Location location) {
-  std::string layer;
-  location->walk([&](Location inner) {
-    auto named = dyn_cast<NameLoc>(inner);
-    if (!named)
-      return WalkResult::advance();
-    layer = named.getName().str();
-    return WalkResult::interrupt();
-  });
-  return layer;
-}
-
-/// "'ktn.add' op lhs has …" as "add: lhs has …", in one line.
-static std::string plainText(const Diagnostic &diagnostic) {
-  std::string text = diagnostic.str();
-  llvm::StringRef rest = text;
-  std::string plain;
-  if (rest.consume_front("'ktn.")) {
-    auto [mnemonic, message] = rest.split("' op ");
-    plain = message.empty() ? text : (mnemonic + ": " + message).str();
-  } else {
-    plain = text;
-  }
-  std::replace(plain.begin(), plain.end(), '\n', ' ');
-  return plain;
-}
-
-Diagnostics::Diagnostics(MLIRContext &context)
-    : handler(&context, [this](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
-          return success();
-        std::string text = plainText(diagnostic);
-        for (Diagnostic &note : diagnostic.getNotes())
-          // MLIR's own note shows the op, which users have not written.
-          if (std::string told = plainText(note);
-              !llvm::StringRef(told).starts_with("see current operation"))
-            text += " (" + told + ")";
-        if (errors.empty())
-          layer = layerOf(diagnostic.getLocation());
-        errors.push_back(std::move(text));
-        return success();
-      }) {}
-
-std::string Diagnostics::message(llvm::StringRef fallback,
-                                 llvm::StringRef subject) const {
-  std::string text = errors.empty() ? fallback.str() : errors.front();
-  std::string prefix = subject.empty() ? "" : (subject + ": ").str();
-  if (!llvm::StringRef(text).starts_with(prefix))
-    text = prefix + text;
-  if (!layer.empty() && layer != subject)
-    text = layer + ": " + text;
-  return text;
-}
-
-//===----------------------------------------------------------------------===//
-// Name scopes and the current graph
-//===----------------------------------------------------------------------===//
-
-static thread_local std::vector<std::string> nameScopes;
-
-NameScope::NameScope(std::string_view name) {
-  std::string path = current_name_scope();
-  path += (path.empty() || name.empty() ? "" : "/") + std::string(name);
-  nameScopes.push_back(std::move(path));
-}
-
-NameScope::~NameScope() { nameScopes.pop_back(); }
-
-std::string current_name_scope() {
-  return nameScopes.empty() ? "" : nameScopes.back();
-}
-
-static std::mutex sessionMutex;
-static std::shared_ptr<Graph> sessionGraph;
-/// The graph of the innermost GraphScope of this thread.
-static thread_local std::shared_ptr<Graph> scopedGraph;
-
-std::shared_ptr<Graph> Graph::current() {
-  if (scopedGraph)
-    return scopedGraph;
-  std::lock_guard<std::mutex> lock(sessionMutex);
-  if (!sessionGraph)
-    sessionGraph = std::make_shared<Graph>();
-  return sessionGraph;
-}
-
-void clear_session() {
-  std::shared_ptr<Graph> old;
-  if (scopedGraph) {
-    old = std::exchange(scopedGraph, std::make_shared<Graph>());
-    return;
-  }
-  std::lock_guard<std::mutex> lock(sessionMutex);
-  old = std::move(sessionGraph);
-}
-
-GraphScope::GraphScope()
-    : previous(std::exchange(scopedGraph, std::make_shared<Graph>())) {}
-
-GraphScope::~GraphScope() { scopedGraph = std::move(previous); }
-
-std::shared_ptr<Graph> Graph::of(const Tensors &tensors) {
-  std::shared_ptr<Graph> found;
-  for (const Tensor &tensor : tensors) {
-    if (!tensor.graph)
-      continue;
-    if (found && found != tensor.graph)
-      throw Error("tensors of two graphs are combined: one was made before "
-                  "clear_session() or in another GraphScope");
-    found = tensor.graph;
-  }
-  return found ? found : current();
-}
 
 //===----------------------------------------------------------------------===//
 // Types and attributes
@@ -490,110 +372,6 @@ Tensors Graph::appendGradients(const Tensor &loss, const Tensors &variables) {
 }
 
 //===----------------------------------------------------------------------===//
-// Loops
-//===----------------------------------------------------------------------===//
-
-/// The body of a scan while it is traced: pushed as the current block, popped
-/// at the end. The op is created when the body is complete.
-class Graph::Trace : public ScanTrace {
-public:
-  Trace(Graph &graph)
-      : graph(graph), body(std::make_unique<Region>()),
-        depth(graph.blocks.size()) {
-    graph.blocks.push_back(&body->emplaceBlock());
-  }
-  ~Trace() override {
-    graph.blocks.resize(depth);
-    if (body)
-      graph.abandoned.push_back(std::move(body));
-  }
-
-  Tensor addArgument(Type type) {
-    return graph.wrap(
-        getBlock().addArgument(type, graph.locationFor("scan")));
-  }
-  Tensor addState(const Tensor &initial) override {
-    init.push_back(initial);
-    return addArgument(valueOf(initial).getType());
-  }
-  Tensor outside(const std::function<Tensor()> &make) override {
-    std::vector<Block *> inner(graph.blocks.begin() + depth,
-                               graph.blocks.end());
-    graph.blocks.resize(depth);
-    llvm::scope_exit restore([&] {
-      graph.blocks.insert(graph.blocks.end(), inner.begin(), inner.end());
-    });
-    return make();
-  }
-
-  Block &getBlock() { return body->front(); }
-  std::unique_ptr<Region> finish() {
-    graph.blocks.resize(depth);
-    return std::move(body);
-  }
-
-  Tensors init;
-
-private:
-  Graph &graph;
-  std::unique_ptr<Region> body;
-  size_t depth;
-};
-
-ScanStep Graph::appendScan(const Tensors &xs, const Tensors &initial,
-                           bool reverse, const ScanBody &body) {
-  OperationState state(locationFor("scan"), ktn::ScanOp::getOperationName());
-  SmallVector<Value> sequences, starts;
-  for (const Tensor &x : xs)
-    sequences.push_back(unwrap(x));
-  for (const Tensor &start : initial)
-    starts.push_back(unwrap(start));
-
-  Tensors slices, states;
-  FailureOr<SmallVector<Type>> types = failure();
-  {
-    Diagnostics diagnostics(*context);
-    types = ktn::ScanOp::inferBodyArgumentTypes(state.location, sequences,
-                                                starts);
-    if (failed(types))
-      throw Error(diagnostics.message("the sequences do not fit", "scan"));
-  }
-  Trace trace(*this);
-  for (auto [index, type] : llvm::enumerate(*types))
-    if (index < xs.size())
-      slices.push_back(trace.addArgument(type));
-    else
-      states.push_back(trace.addState(initial[index - xs.size()]));
-  ScanStep step = body(trace, slices, states);
-
-  OperationState yield(locationFor("scan"), ktn::YieldOp::getOperationName());
-  for (const Tensors *values : {&step.states, &step.outputs})
-    for (const Tensor &value : *values)
-      yield.addOperands(unwrap(value));
-  // Verified with the scan: a terminator wants to know its parent.
-  trace.getBlock().push_back(Operation::create(yield));
-
-  state.addRegion(trace.finish());
-  state.addOperands(sequences);
-  for (const Tensor &start : trace.init)
-    state.addOperands(unwrap(start));
-  state.addAttribute(
-      "operandSegmentSizes",
-      DenseI32ArrayAttr::get(context.get(),
-                             {static_cast<int32_t>(xs.size()),
-                              static_cast<int32_t>(trace.init.size())}));
-  state.addAttribute("reverse", BoolAttr::get(context.get(), reverse));
-  Operation *op = create(state);
-
-  ScanStep results;
-  for (Value result : op->getResults())
-    (results.states.size() < trace.init.size() ? results.states
-                                               : results.outputs)
-        .push_back(wrap(result));
-  return results;
-}
-
-//===----------------------------------------------------------------------===//
 // Emit.h
 //===----------------------------------------------------------------------===//
 
@@ -603,15 +381,6 @@ Tensor emit(std::string_view mnemonic, const Tensors &operands,
   std::lock_guard<std::recursive_mutex> lock(graph->mutex);
   return graph->wrap(
       graph->append(mnemonic, operands, attributes, required)->getResult(0));
-}
-
-ScanStep emitScan(const Tensors &xs, const Tensors &initial, bool reverse,
-                  const ScanBody &body) {
-  Tensors all = xs;
-  all.insert(all.end(), initial.begin(), initial.end());
-  std::shared_ptr<Graph> graph = Graph::of(all);
-  std::lock_guard<std::recursive_mutex> lock(graph->mutex);
-  return graph->appendScan(xs, initial, reverse, body);
 }
 
 int64_t normalizeAxis(int64_t axis, int64_t rank, std::string_view function) {

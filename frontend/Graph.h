@@ -18,7 +18,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/DenseMap.h"
@@ -117,24 +116,6 @@ private:
   llvm::DenseMap<mlir::Value, std::shared_ptr<Variable>> variables;
   llvm::StringMap<unsigned> nameCounts;
 };
-
-/// Collects the diagnostics of a context while it lives.
-class Diagnostics {
-public:
-  explicit Diagnostics(mlir::MLIRContext &context);
-  /// The first error with its notes and layer in one line, `fallback` without
-  /// one; `subject` is what the error is about, where it does not say so.
-  std::string message(llvm::StringRef fallback,
-                      llvm::StringRef subject = "") const;
-
-private:
-  std::vector<std::string> errors;
-  std::string layer;
-  mlir::ScopedDiagnosticHandler handler;
-};
-
-/// The layer path that a location carries; empty without one.
-std::string layerOf(mlir::Location location);
 
 } // namespace keratin::backend
 

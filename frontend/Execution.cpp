@@ -1,0 +1,63 @@
+//===- Execution.cpp - running of compiled code ---------------------------===//
+#include "Execution.h"
+
+#include <algorithm>
+#include <new>
+
+namespace keratin::backend {
+
+static constexpr std::align_val_t arenaAlignment{KTN_ALIGNMENT};
+
+Arena::Arena(int64_t bytes)
+    : memory(::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)),
+                            arenaAlignment, std::nothrow)) {
+  if (!memory)
+    throw Error("out of memory: an arena of " + std::to_string(bytes) +
+                " bytes");
+}
+
+Arena::~Arena() { ::operator delete(memory, arenaAlignment); }
+
+static int64_t batchOf(const ktn_model_info_t &info) {
+  return info.batch > 0 ? info.batch : 1;
+}
+
+static Shape shapeOf(const ktn_tensor_info_t &info, int64_t batch) {
+  Shape shape(info.shape, info.shape + info.rank);
+  std::replace(shape.begin(), shape.end(), int64_t(-1), batch);
+  return shape;
+}
+
+std::vector<Array> run(Compiled &code, const std::vector<Array> &arguments) {
+  const ktn_model_info_t &info = *code.info;
+  int64_t batch = batchOf(info);
+  std::vector<const void *> inputs;
+  for (const Array &argument : arguments)
+    inputs.push_back(argument.data());
+  std::vector<Array> results;
+  std::vector<void *> outputs;
+  for (int32_t i = 0; i < info.num_outputs; ++i) {
+    results.emplace_back(static_cast<DType>(info.outputs[i].dtype),
+                         shapeOf(info.outputs[i], batch));
+    outputs.push_back(results.back().mutableData());
+  }
+
+  // Calls at the same time need an arena each; the usual single caller reuses
+  // one, whose pages are warm.
+  int64_t bytes = info.arena_bytes[0] + batch * info.arena_bytes[1];
+  std::unique_lock<std::mutex> first(code.running, std::try_to_lock);
+  std::unique_ptr<Arena> own;
+  if (!first)
+    own = std::make_unique<Arena>(bytes);
+  else if (!code.arena)
+    code.arena = std::make_unique<Arena>(bytes);
+  Arena &arena = own ? *own : *code.arena;
+  ktn_status_t status = info.run(info.weights, arena.data(), batch,
+                                 inputs.data(), outputs.data());
+  if (status != KTN_OK)
+    throw Error("function '" + std::string(info.name) + "' failed with status " +
+                std::to_string(status));
+  return results;
+}
+
+} // namespace keratin::backend

@@ -1,0 +1,42 @@
+//===- Execution.h - running of compiled code -------------------*- C++ -*-===//
+#ifndef KERATIN_FRONTEND_EXECUTION_H
+#define KERATIN_FRONTEND_EXECUTION_H
+
+#include "Extraction.h"
+#include "codegen/Compile.h"
+
+#include <mutex>
+
+namespace keratin::backend {
+
+/// Scratch memory aligned as the ABI wants it.
+class Arena {
+public:
+  /// Throws Error when there is not so much memory.
+  explicit Arena(int64_t bytes);
+  ~Arena();
+  Arena(const Arena &) = delete;
+  Arena &operator=(const Arena &) = delete;
+  void *data() const { return memory; }
+
+private:
+  void *memory;
+};
+
+/// Code for one signature, and what it was made of.
+struct Compiled {
+  std::unique_ptr<CompiledModel> model;
+  const ktn_model_info_t *info = nullptr;
+  std::vector<VariablePtr> state;
+  std::vector<std::pair<VariablePtr, uint64_t>> folded; ///< with its version
+  std::mutex running;
+  std::unique_ptr<Arena> arena; ///< of the call that holds `running`
+};
+
+/// The outputs for the inputs and then the state. Throws Error when the code
+/// refuses. Any thread may call this.
+std::vector<Array> run(Compiled &code, const std::vector<Array> &arguments);
+
+} // namespace keratin::backend
+
+#endif // KERATIN_FRONTEND_EXECUTION_H

@@ -1,0 +1,64 @@
+//===- Session.cpp - where a thread makes new values ----------------------===//
+#include "Graph.h"
+
+#include "keratin/backend.h"
+
+namespace keratin::backend {
+
+static thread_local std::vector<std::string> nameScopes;
+
+NameScope::NameScope(std::string_view name) {
+  std::string path = current_name_scope();
+  path += (path.empty() || name.empty() ? "" : "/") + std::string(name);
+  nameScopes.push_back(std::move(path));
+}
+
+NameScope::~NameScope() { nameScopes.pop_back(); }
+
+std::string current_name_scope() {
+  return nameScopes.empty() ? "" : nameScopes.back();
+}
+
+static std::mutex sessionMutex;
+static std::shared_ptr<Graph> sessionGraph;
+/// The graph of the innermost GraphScope of this thread.
+static thread_local std::shared_ptr<Graph> scopedGraph;
+
+std::shared_ptr<Graph> Graph::current() {
+  if (scopedGraph)
+    return scopedGraph;
+  std::lock_guard<std::mutex> lock(sessionMutex);
+  if (!sessionGraph)
+    sessionGraph = std::make_shared<Graph>();
+  return sessionGraph;
+}
+
+void clear_session() {
+  std::shared_ptr<Graph> old;
+  if (scopedGraph) {
+    old = std::exchange(scopedGraph, std::make_shared<Graph>());
+    return;
+  }
+  std::lock_guard<std::mutex> lock(sessionMutex);
+  old = std::move(sessionGraph);
+}
+
+GraphScope::GraphScope()
+    : previous(std::exchange(scopedGraph, std::make_shared<Graph>())) {}
+
+GraphScope::~GraphScope() { scopedGraph = std::move(previous); }
+
+std::shared_ptr<Graph> Graph::of(const Tensors &tensors) {
+  std::shared_ptr<Graph> found;
+  for (const Tensor &tensor : tensors) {
+    if (!tensor.graph)
+      continue;
+    if (found && found != tensor.graph)
+      throw Error("tensors of two graphs are combined: one was made before "
+                  "clear_session() or in another GraphScope");
+    found = tensor.graph;
+  }
+  return found ? found : current();
+}
+
+} // namespace keratin::backend
