@@ -285,6 +285,21 @@ void Classifier::pickWindow() {
     tiling.taps.assign(taps.begin(), taps.end());
 }
 
+/// Bytes between the elements that `access` reads in turns of `loop`; 1 when
+/// that is not known.
+static int64_t bytesApart(const Access &access, unsigned loop) {
+  auto type = cast<RankedTensorType>(access.tensor.getType());
+  int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8), stride = 0;
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    std::optional<int64_t> step = laneStep(access.position[dim], loop);
+    if (!step || (type.isDynamicDim(dim) && dim != 0))
+      return 1;
+    stride += *step * bytes;
+    bytes *= type.getDimSize(dim);
+  }
+  return stride;
+}
+
 /// The row is the loop that costs least by itself; of equals the innermost,
 /// whose rows are neighbours in memory.
 void Classifier::pickProductRow(std::optional<int64_t> vectors) {
@@ -301,7 +316,11 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
         llvm::none_of(accesses, shares) || llvm::none_of(accesses, broadcasts))
       continue;
     std::optional<int64_t> rows = extent(loop);
-    TileSize size = productTile(rows, vectors, unit);
+    int64_t most = INT64_MAX;
+    for (const Access &access : accesses)
+      if (broadcasts(access))
+        most = std::min(most, cachedRows(bytesApart(access, loop)));
+    TileSize size = productTile(rows, vectors, most, unit);
     int64_t count = rows.value_or(manyRows);
     // Rows of unknown number cost the code of a ladder as well.
     double perRow = double(productCost(count, vectors.value_or(1), size)) /
@@ -313,7 +332,7 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     best = perRow;
   }
   if (!tiling.row)
-    tiling.size = productTile(1, vectors, unit);
+    tiling.size = productTile(1, vectors, 1, unit);
 }
 
 void Classifier::pickWindowRow() {

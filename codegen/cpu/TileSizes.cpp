@@ -4,6 +4,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace keratin {
 
@@ -31,15 +32,16 @@ int64_t productCost(int64_t rows, int64_t vectors, TileSize tile) {
 }
 
 TileSize productTile(std::optional<int64_t> rows,
-                     std::optional<int64_t> vectors, const VectorUnit &unit) {
+                     std::optional<int64_t> vectors, int64_t most,
+                     const VectorUnit &unit) {
   // Of an unknown number of columns the vectors are taken one by one.
   int64_t columns = vectors.value_or(1);
   TileSize best;
   int64_t bestCost = INT64_MAX;
   for (int64_t width = 1; width <= std::min<int64_t>(columns, 8); ++width) {
     // One register for the broadcast scalar.
-    int64_t most = (unit.registers - width - 1) / width;
-    for (int64_t height = 1; height <= std::min<int64_t>(most, 16); ++height) {
+    int64_t fitting = (unit.registers - width - 1) / width;
+    for (int64_t height = 1; height <= std::min(most, fitting); ++height) {
       TileSize tile = {unsigned(height), unsigned(width)};
       // Without a known number of rows: many, but often there is one.
       int64_t total = rows ? productCost(*rows, columns, tile)
@@ -55,6 +57,16 @@ TileSize productTile(std::optional<int64_t> rows,
     }
   }
   return best;
+}
+
+int64_t cachedRows(int64_t stride) {
+  // 32 KiB of 8 ways are common: lines 4096 bytes apart share their ways, of
+  // which the columns and the output need some too.
+  constexpr int64_t line = 64, sets = 64, ways = 6, mostRows = 16;
+  if (stride % line != 0)
+    return mostRows;
+  int64_t apart = std::gcd(stride / line, sets);
+  return std::min(mostRows, ways * (sets / apart));
 }
 
 TileSize windowTile(std::optional<int64_t> rows, int64_t taps,

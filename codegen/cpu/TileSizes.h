@@ -19,9 +19,15 @@ struct TileSize {
 
 /// The tile of a product: each of `rows` broadcast scalars meets each of the
 /// vectors. `rows` without a value is only known when the code runs;
-/// `vectors` is how many vectors the columns fill.
+/// `vectors` is how many vectors the columns fill; there are at most `most`
+/// rows.
 TileSize productTile(std::optional<int64_t> rows,
-                     std::optional<int64_t> vectors, const VectorUnit &unit);
+                     std::optional<int64_t> vectors, int64_t most,
+                     const VectorUnit &unit);
+
+/// How many rows that are `stride` bytes apart stay in the first cache
+/// together while a tile walks along them.
+int64_t cachedRows(int64_t stride);
 
 /// What a tile costs over all `rows` and `vectors`, in issue slots a step.
 int64_t productCost(int64_t rows, int64_t vectors, TileSize tile);
