@@ -350,8 +350,10 @@ void Classifier::pickWindowRow() {
     for (unsigned tap : tiling.taps)
       taps *= *extent(tap);
     tiling.row = loop;
-    tiling.keepsWeights = weights;
-    tiling.size = windowTile(extent(loop), weights ? taps : 0, unit);
+    // Weights, sums and an element; weights that do not fit are operands.
+    tiling.keepsWeights = weights && taps + 5 <= int64_t(unit.registers);
+    tiling.size =
+        windowTile(extent(loop), tiling.keepsWeights ? taps : 0, unit);
     return;
   }
 }

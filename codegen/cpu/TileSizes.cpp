@@ -12,10 +12,10 @@ namespace keratin {
 /// cycles on two units.
 static constexpr int64_t sumsInFlight = 8;
 
-/// Issue slots of one step of a tile: an FMA each sum, a load each row and
-/// vector, and one for the loop.
+/// Issue slots of one step of a tile: an FMA each sum, a load each row, two
+/// each vector, which comes from the second cache, and one for the loop.
 static int64_t stepCost(int64_t rows, int64_t vectors) {
-  return std::max({rows * vectors, rows + vectors, sumsInFlight}) + 1;
+  return std::max({rows * vectors, rows + 2 * vectors, sumsInFlight}) + 1;
 }
 
 /// Full tiles and one of the exact rest each way.
@@ -46,7 +46,7 @@ TileSize productTile(std::optional<int64_t> rows,
       // Without a known number of rows: many, but often there is one.
       int64_t total = rows ? productCost(*rows, columns, tile)
                            : productCost(64, columns, tile) +
-                                 8 * productCost(1, columns, tile);
+                                 4 * productCost(1, columns, tile);
       if (rows && height > *rows)
         break;
       // At equal cost the smaller tile, which is less code.
