@@ -13,7 +13,7 @@ namespace keratin::model {
 /// that need not be true and can hold a gigabyte of zeros in a megabyte.
 struct ArchiveLimits {
   uint64_t members = 10'000;
-  uint64_t textBytes = uint64_t(64) << 20;
+  uint64_t textBytes = uint64_t(32) << 20;
   uint64_t weightBytes = uint64_t(64) << 30;
   /// Of a compressed member; Keras stores them uncompressed.
   uint64_t compressionRatio = 100;

@@ -11,7 +11,7 @@ using namespace keratin::model;
 namespace {
 
 /// A shared model that calls a shared model … grows exponentially.
-constexpr size_t maxCalls = 100'000;
+constexpr size_t maxCalls = 20'000;
 constexpr size_t maxRank = 16;
 /// Elements of one tensor with a batch of one.
 constexpr int64_t maxElements = int64_t(1) << 34;
@@ -181,12 +181,10 @@ std::vector<Value> GraphReader::buildObject(const Json &object,
                                             const std::string &path,
                                             const Call &call,
                                             const WeightScope &scope) {
-  if (++callCount > maxCalls) {
-    if (callCount == maxCalls + 1)
-      problems.add("the model has more than " + std::to_string(maxCalls) +
-                   " layer calls when shared models are expanded: split it");
-    return {};
-  }
+  if (++callCount > maxCalls)
+    throw TooMuchWork{"the model has more than " + std::to_string(maxCalls) +
+                      " layer calls when shared models are expanded: split "
+                      "it"};
   K::NameScope name(std::string_view(path).substr(path.rfind('/') + 1));
   if (!isModel(object))
     return buildLayer(object, path, call, scope);

@@ -9,6 +9,12 @@
 
 namespace keratin::model {
 
+/// Thrown, past all handlers of errors of a layer, when a file asks for more
+/// work than any model needs.
+struct TooMuchWork {
+  std::string why;
+};
+
 /// Builds the graph of a model from its configuration: Functional and
 /// Sequential models, nested ones, and layers that are called several times.
 using InputShapes = std::map<std::string, K::Shape>;

@@ -16,7 +16,7 @@ namespace {
 /// Bytes that a compressed dataset may unpack to, in bytes stored.
 constexpr uint64_t maxCompressionRatio = 1000;
 /// Of an attribute: the JSON of a model.
-constexpr uint64_t maxAttributeBytes = uint64_t(64) << 20;
+constexpr uint64_t maxAttributeBytes = uint64_t(32) << 20;
 
 /// The library is not reentrant, prints to stderr and loads plug-ins: one user
 /// at a time, silently and without plug-ins.

@@ -15,7 +15,8 @@ namespace {
 /// point which key it is at, which nlohmann's parser does not tell.
 class Inspector : public nlohmann::json_sax<Json> {
 public:
-  explicit Inspector(const std::string &what) : what(what) {}
+  Inspector(std::string_view text, const std::string &what)
+      : text(text), what(what) {}
 
   bool null() override { return value(); }
   bool boolean(bool) override { return value(); }
@@ -65,6 +66,7 @@ private:
   }
   std::string place() const;
 
+  std::string_view text;
   const std::string &what;
   std::vector<Level> levels;
 };
@@ -81,27 +83,30 @@ std::string Inspector::place() const {
   return path.empty() ? "its start" : path;
 }
 
-bool Inspector::parse_error(size_t position, const std::string &lastToken,
+bool Inspector::parse_error(size_t position, const std::string &,
                             const nlohmann::detail::exception &error) {
-  std::string_view token = lastToken;
-  // The lexer stops at the first character that no literal can have.
-  for (std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
-    size_t common = word.starts_with('-') ? 2 : 1;
-    if (token.starts_with(word.substr(0, common)))
+  // `position` is one after the first character that no literal can have.
+  std::string_view before = text.substr(0, std::min(position, text.size()));
+  for (std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
+    size_t begin = before.size() - (word.starts_with('-') ? 2 : 1);
+    if (begin < text.size() && text.substr(begin).starts_with(word))
       throw Error(what + " has " + std::string(word) + " at " + place() +
                   ", where a finite number is expected: give the layer a "
                   "finite value and save the model again");
   }
+  if (position >= text.size())
+    throw Error(what + " ends in the middle of " + place() +
+                ": it is truncated, save the model again");
   if (error.id == 406)
     throw Error(what + " has a number beyond the range of double at " +
                 place());
   throw Error(what + " is not JSON: unexpected '" +
-              std::string(token.substr(0, 20)) + "' at byte " +
+              std::string(before.substr(before.size() - 1)) + "' at byte " +
               std::to_string(position) + ", in " + place());
 }
 
 Json model::parseJson(std::string_view text, const std::string &what) {
-  Inspector inspector(what);
+  Inspector inspector(text, what);
   Json::sax_parse(text, &inspector);
   return Json::parse(text);
 }

@@ -173,6 +173,9 @@ int64_t LayerContext::channels(const K::Tensor &x, int64_t axis) {
 
 Array LayerContext::weightArray(const std::string &name,
                                 const K::Shape &expected) {
+  // What a wrong configuration expects is no news.
+  if (failed())
+    throw Error("the layer's configuration is wrong");
   std::string where = weights.next();
   if (where.empty())
     fail("has no weight '" + name + "' in the file, but " +

@@ -124,6 +124,8 @@ static auto readModel(const std::string &path, const ModelOptions &options,
     result = read(reader, contents.config);
   } catch (const Error &error) {
     problems.add(error.what());
+  } catch (const TooMuchWork &work) {
+    problems.add(work.why);
   } catch (const std::bad_alloc &) {
     problems.add("there is not enough memory to read it");
   }
