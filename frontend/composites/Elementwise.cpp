@@ -14,11 +14,9 @@ Tensor reciprocal(const Tensor &x) { return 1.0 / x; }
 
 Tensor clip(const Tensor &x, const Tensor &min_value,
             const Tensor &max_value) {
-  Tensor y = min_value ? maximum(x, min_value) : x;
-  if (!max_value)
-    return y;
   // As Keras has it, the lower bound wins where the bounds cross.
-  return minimum(y, min_value ? maximum(max_value, min_value) : max_value);
+  Tensor y = max_value ? minimum(x, max_value) : x;
+  return min_value ? maximum(y, min_value) : y;
 }
 
 Tensor isnan(const Tensor &x) { return not_equal(x, x); }
