@@ -19,111 +19,25 @@ namespace keratin {
 /// Keywords of C23 and C++20, macros that C implementations define in lower
 /// case, and the names that every header uses for its own parameters.
 static const StringSet<> &takenNames() {
-  static const StringSet<> names = {"alignas",
-                                    "alignof",
-                                    "and",
-                                    "and_eq",
-                                    "asm",
-                                    "assert",
-                                    "auto",
-                                    "bitand",
-                                    "bitor",
-                                    "bool",
-                                    "break",
-                                    "case",
-                                    "catch",
-                                    "char",
-                                    "char8_t",
-                                    "char16_t",
-                                    "char32_t",
-                                    "class",
-                                    "compl",
-                                    "concept",
-                                    "const",
-                                    "consteval",
-                                    "constexpr",
-                                    "constinit",
-                                    "const_cast",
-                                    "continue",
-                                    "co_await",
-                                    "co_return",
-                                    "co_yield",
-                                    "decltype",
-                                    "default",
-                                    "delete",
-                                    "do",
-                                    "double",
-                                    "dynamic_cast",
-                                    "else",
-                                    "enum",
-                                    "errno",
-                                    "explicit",
-                                    "export",
-                                    "extern",
-                                    "false",
-                                    "float",
-                                    "for",
-                                    "friend",
-                                    "goto",
-                                    "i386",
-                                    "if",
-                                    "inline",
-                                    "int",
-                                    "linux",
-                                    "long",
-                                    "mutable",
-                                    "namespace",
-                                    "new",
-                                    "noexcept",
-                                    "not",
-                                    "not_eq",
-                                    "nullptr",
-                                    "operator",
-                                    "or",
-                                    "or_eq",
-                                    "private",
-                                    "protected",
-                                    "public",
-                                    "register",
-                                    "reinterpret_cast",
-                                    "requires",
-                                    "restrict",
-                                    "return",
-                                    "short",
-                                    "signed",
-                                    "sizeof",
-                                    "static",
-                                    "static_assert",
-                                    "static_cast",
-                                    "stderr",
-                                    "stdin",
-                                    "stdout",
-                                    "struct",
-                                    "switch",
-                                    "template",
-                                    "this",
-                                    "thread_local",
-                                    "throw",
-                                    "true",
-                                    "try",
-                                    "typedef",
-                                    "typeid",
-                                    "typename",
-                                    "typeof",
-                                    "typeof_unqual",
-                                    "union",
-                                    "unix",
-                                    "unsigned",
-                                    "using",
-                                    "virtual",
-                                    "void",
-                                    "volatile",
-                                    "wchar_t",
-                                    "while",
-                                    "xor",
-                                    "xor_eq",
-                                    "model",
-                                    "batch"};
+  static const StringRef words =
+      "alignas alignof and and_eq asm assert auto bitand bitor bool break "
+      "case catch char char8_t char16_t char32_t class compl concept const "
+      "consteval constexpr constinit const_cast continue co_await co_return "
+      "co_yield decltype default delete do double dynamic_cast else enum "
+      "errno explicit export extern false float for friend goto i386 if "
+      "inline int linux long mutable namespace new noexcept not not_eq "
+      "nullptr operator or or_eq private protected public register "
+      "reinterpret_cast requires restrict return short signed sizeof static "
+      "static_assert static_cast stderr stdin stdout struct switch template "
+      "this thread_local throw true try typedef typeid typename typeof "
+      "typeof_unqual union unix unsigned using virtual void volatile wchar_t "
+      "while xor xor_eq model batch";
+  static const StringSet<> names = [] {
+    StringSet<> set;
+    for (StringRef word : split(words, ' '))
+      set.insert(word);
+    return set;
+  }();
   return names;
 }
 

@@ -84,29 +84,6 @@ static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
   return success();
 }
 
-/// The elements in the order that `packed = {dim, block}` asks for.
-static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packed,
-                                MutableArrayRef<char> out) {
-  auto dim = packed.getAs<IntegerAttr>("dim");
-  auto block = packed.getAs<IntegerAttr>("block");
-  auto type = dyn_cast<RankedTensorType>(elements.getType());
-  if (!dim || !block || !type || !type.hasStaticShape() || dim.getInt() < 0 ||
-      dim.getInt() >= type.getRank() || block.getInt() < 1)
-    return failure();
-  auto bytesOf = [](RankedTensorType type) {
-    return type.getNumElements() * elementBytes(type.getElementType());
-  };
-  unsigned axis = dim.getInt();
-  if (bytesOf(packedType(type, axis, block.getInt())) !=
-      static_cast<int64_t>(out.size()))
-    return failure();
-  llvm::SmallVector<char, 0> dense(bytesOf(type));
-  if (failed(copyElements(elements, dense)))
-    return failure();
-  pack(dense, type, axis, block.getInt(), out);
-  return success();
-}
-
 /// One entry `{offset, bytes, value, packed}` of `ktn.weights`.
 static LogicalResult placeWeight(func::FuncOp function, DictionaryAttr entry,
                                  MutableArrayRef<char> blob) {

@@ -1,5 +1,4 @@
-/*===- Arena.c - how much memory a run needs
- * -------------------------------===*/
+//===- Arena.c - how much memory a run needs -----------------------------===//
 #include "keratin/runtime.h"
 
 ktn_status_t ktn_arena_bytes(const ktn_model_info_t *info, int64_t batch,

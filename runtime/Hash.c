@@ -1,12 +1,11 @@
-/*===- Hash.c - the hash of weights
- * ----------------------------------------===*/
+//===- Hash.c - the hash of weights --------------------------------------===//
 #include "keratin/abi.h"
 
 #include <string.h>
 
-/* Four lanes of 8 bytes, so that the multiplications overlap. Models with */
-/* external weights carry the same function (codegen/Artefact.cpp); a test */
-/* compares the two. */
+// Four lanes of 8 bytes, so that the multiplications overlap. Models with
+// external weights carry the same function (codegen/Artefact.cpp); a test
+// compares the two.
 
 static const uint64_t factor =
     0x9E3779B97F4A7C15u; /* 2^64 / golden ratio, odd */

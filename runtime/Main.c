@@ -1,6 +1,5 @@
-/*===- Main.c - the program around a model: keratinc --emit=exe
- * ------------===*/
-/* Compiled with -DKERATIN_MODEL=NAME_model_info and linked with the object. */
+//===- Main.c - the program around a model: keratinc --emit=exe ----------===//
+// Compiled with -DKERATIN_MODEL=NAME_model_info and linked with the object.
 #define _POSIX_C_SOURCE 200809L
 
 #include "keratin/abi.h"
@@ -51,7 +50,7 @@ static int64_t element_bytes(int32_t dtype) {
   }
 }
 
-/* Number of elements; -1 when their bytes would overflow. */
+// Number of elements; -1 when their bytes would overflow.
 static int64_t element_count(const ktn_tensor_info_t *tensor, int64_t batch) {
   int64_t count = 1, largest = INT64_MAX / 2 / element_bytes(tensor->dtype);
   for (int axis = 0; axis < tensor->rank; ++axis) {
@@ -119,7 +118,7 @@ static int write_file(const char *path, const void *data, size_t bytes) {
   return bad ? fail("cannot be written", path) : 0;
 }
 
-/* Null for a negative size too. */
+// Null for a negative size too.
 static void *allocate(int64_t bytes) {
   if (bytes < 0)
     return NULL;
@@ -133,7 +132,7 @@ static int parse_count(const char *text, int64_t *out) {
   return *end == 0 && *out > 0 ? 0 : fail("not a positive number", text);
 }
 
-/* 0, or the exit status. */
+// 0, or the exit status.
 static int parse_options(int argc, char **argv, options_t *options) {
   for (int i = 1; i < argc; ++i) {
     const char *value = strchr(argv[i], '=');
@@ -199,7 +198,7 @@ static int load_weights(const options_t *options, const void **out_weights) {
   return read_file(options->weights, data, (size_t)KERATIN_MODEL.weights_bytes);
 }
 
-/* Inputs filled, outputs allocated. Memory is given back by the exit. */
+// Inputs filled, outputs allocated. Memory is given back by the exit.
 static int prepare_tensors(const options_t *options, const void **inputs,
                            void **outputs) {
   uint64_t random = 1;

@@ -1,5 +1,4 @@
-/*===- Weights.c - weights in a file of their own
- * --------------------------===*/
+//===- Weights.c - weights in a file of their own ------------------------===//
 #define _POSIX_C_SOURCE 200809L
 
 #include "keratin/runtime.h"
@@ -10,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Maps `bytes` > 0 bytes of a file that has exactly as many. The size is */
-/* asked of the open file, before the first page is touched: reading beyond */
-/* the end of a truncated file would be a SIGBUS. */
+// Maps `bytes` > 0 bytes of a file that has exactly as many. The size is
+// asked of the open file, before the first page is touched: reading beyond
+// the end of a truncated file would be a SIGBUS.
 static ktn_status_t map_file(const char *path, int64_t bytes,
                              const void **out_data) {
   int file = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,6 +1,5 @@
-/*===- abi.h - what a compiled model and its user agree on
- * ------------------===*/
-/* Shared by generated code, the runtime and the tools. C11 and C++. */
+//===- abi.h - what a compiled model and its user agree on ---------------===//
+// Shared by generated code, the runtime and the tools. C11 and C++.
 #ifndef KERATIN_ABI_H
 #define KERATIN_ABI_H
 

@@ -1,7 +1,6 @@
-/*===- runtime.h - for programs that use models by their descriptor
- * --------===*/
-/* Generated code needs none of this; it is for users of external weights and */
-/* of models loaded with dlopen. C11 and C++. */
+//===- runtime.h - for programs that use models by their descriptor ------===//
+// Generated code needs none of this; it is for users of external weights and
+// of models loaded with dlopen. C11 and C++.
 #ifndef KERATIN_RUNTIME_H
 #define KERATIN_RUNTIME_H
 

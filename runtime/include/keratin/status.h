@@ -1,7 +1,6 @@
-/*===- status.h - what a call into a compiled model came to
- * ----------------===*/
-/* Self-contained: every generated header carries this text, so a program */
-/* needs no file of Keratin's. C11 and C++. */
+/* status.h - what a call into a compiled model came to */
+/* Self-contained: every generated header carries this text, so a program
+   needs no file of Keratin's. C11 and C++. */
 #ifndef KERATIN_STATUS_H
 #define KERATIN_STATUS_H
 
