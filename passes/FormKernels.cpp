@@ -37,14 +37,12 @@ llvm::StringRef layerName(Location loc) {
   return {};
 }
 
-/// A symbol made of a layer path: letters, digits and underscores.
+/// A symbol made of a layer path. The dot keeps it from being that of a C
+/// function: a layer may be called erf, or memcpy.
 std::string symbolFor(llvm::StringRef layer) {
-  std::string symbol(layer);
-  for (char &c : symbol)
-    if (!llvm::isAlnum(c))
-      c = '_';
-  if (symbol.empty() || llvm::isDigit(symbol.front()))
-    symbol.insert(0, "k_");
+  std::string symbol = "kernel.";
+  for (char c : layer)
+    symbol += llvm::isAlnum(c) ? c : '_';
   return symbol;
 }
 

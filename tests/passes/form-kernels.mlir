@@ -12,17 +12,17 @@
 // rows. Two uses of the product's value do not part it from its bias. The kernel is
 // named after its layer, and the weights are marked.
 // CHECK-LABEL: func @dense_softmax(
-// CHECK:         call @head_dense(
+// CHECK:         call @kernel.head_dense(
 // CHECK-SAME:      ktn.flops = array<i64: 0, 15690>
-// CHECK-NEXT:    call @rows(
+// CHECK-NEXT:    call @kernel.rows(
 // CHECK-NEXT:    return
-// CHECK:       func.func private @head_dense(
+// CHECK:       func.func private @kernel.head_dense(
 // CHECK-SAME:    %{{.+}}: tensor<?x784xf32>, %{{.+}}: tensor<784x10xf32> {ktn.constant}, %{{.+}}: tensor<10xf32> {ktn.constant}, %[[OUT:.+]]: tensor<?x10xf32>)
 // CHECK-SAME:    ktn.kernel = "matmul"
 // CHECK:         arith.mulf
 // CHECK:         linalg.generic
 // CHECK-SAME:      outs(%[[OUT]] :
-// CHECK:       func.func private @rows(
+// CHECK:       func.func private @kernel.rows(
 // CHECK-SAME:    ktn.kernel = "rows"
 // CHECK-COUNT-4: linalg.generic
 // CHECK-NOT:     linalg.generic
@@ -92,8 +92,8 @@ func.func @dense_softmax(%image: tensor<?x784xf32>, %w: tensor<784x10xf32>, %bia
 // A residual: the sum cannot join the first product, which the second one
 // needs, but it joins the second. Products of the same structure share a kernel.
 // CHECK-LABEL: func @residual(
-// CHECK:         %[[A:.+]] = call @[[FIRST:[a-z_0-9]+]](
-// CHECK:         call @[[SECOND:[a-z_0-9]+]](%[[A]],
+// CHECK:         %[[A:.+]] = call @[[FIRST:[a-z_.0-9]+]](
+// CHECK:         call @[[SECOND:[a-z_.0-9]+]](%[[A]],
 // CHECK-NEXT:    return
 func.func @residual(%a: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
   %zero = arith.constant 0.0 : f32
@@ -128,9 +128,9 @@ func.func @residual(%a: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32>
 
 // Equal structure is one kernel; what differs in a constant is another.
 // CHECK-LABEL: func @twins(
-// CHECK:         call @[[K:[a-z_0-9]+]](
+// CHECK:         call @[[K:[a-z_.0-9]+]](
 // CHECK:         call @[[K]](
-// CHECK:         call @{{[a-z_0-9]+}}(
+// CHECK:         call @{{[a-z_.0-9]+}}(
 // CHECK-COUNT-2: func.func private
 // CHECK-NOT:     func.func private
 // ALONE-LABEL: func @twins(
