@@ -120,7 +120,8 @@ static std::vector<Row> inBothFormats(const Conv &conv) {
                return permute(convolve(conv, image, x[1]), toFirst(spatial));
              },
          .tolerance = 4e-6,
-         .weights = 1});
+         .weights = 1,
+         .hasGradient = false});
   }
   return rows;
 }
@@ -152,7 +153,8 @@ static Row depthwise(const char *name, int64_t multiplier, K::Ints strides,
                 return convolve(conv, x[0], grouped);
               },
           .tolerance = 4e-6,
-          .weights = 1};
+          .weights = 1,
+          .hasGradient = false};
 }
 
 /// x[n, p, c] w[q, f, c] is added to y[n, p * stride + q - before, f].
@@ -185,7 +187,8 @@ static Row transposed(const char *name, int64_t extent, int64_t window,
                 return y;
               },
           .tolerance = 4e-6,
-          .weights = 1};
+          .weights = 1,
+          .hasGradient = false};
 }
 
 std::vector<Row> convolutionRows() {

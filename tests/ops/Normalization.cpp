@@ -58,7 +58,8 @@ static Row batchNorm(std::string name, K::Shape shape, int64_t axis) {
               },
           .low = 0.5,
           .high = 2,
-          .weights = 4};
+          .weights = 4,
+          .hasGradient = false};
 }
 
 static Row biasAdd(std::string name, K::Shape shape, const char *format,
