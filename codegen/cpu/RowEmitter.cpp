@@ -49,9 +49,9 @@ private:
     auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
     return generic && generic.getNumReductionLoops() != 0;
   }
-  bool isRow(Value value) const {
-    return cast<RankedTensorType>(value.getType()).getRank() == int64_t(loops);
-  }
+  bool hasExtents(linalg::GenericOp op, ArrayRef<int64_t> expected);
+  bool isWhole(Value value);
+  bool leadsToRow(linalg::GenericOp op, AffineMap map);
   bool fits(linalg::GenericOp op);
   void forEachOperand(linalg::GenericOp op,
                       llvm::function_ref<void(Value)> visit);
@@ -89,35 +89,60 @@ private:
 // The form
 //===----------------------------------------------------------------------===//
 
+/// Whether the loops of `op` beyond the rows are `extents`; those of a value
+/// that there is one of in a row have one turn.
+bool RowEmitter::hasExtents(linalg::GenericOp op, ArrayRef<int64_t> expected) {
+  for (unsigned loop = rows; loop < op.getNumLoops(); ++loop)
+    if (staticLoopExtent(op, loop) !=
+        (expected.empty() ? 1 : expected[loop - rows]))
+      return false;
+  return expected.empty() || op.getNumLoops() == loops;
+}
+
+bool RowEmitter::isWhole(Value value) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  return op && !isReduction(op) && hasExtents(op, extents);
+}
+
+/// Whether `map` leads to the row that the first loops of `op` are at: those,
+/// and zeros, or a loop of one turn of an op that is computed once a row.
+bool RowEmitter::leadsToRow(linalg::GenericOp op, AffineMap map) {
+  bool oncePerRow = hasExtents(op, {});
+  for (auto [position, expr] : llvm::enumerate(map.getResults())) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    bool own =
+        dim && (position < rows ? dim.getPosition() == position
+                                : dim.getPosition() >= rows && oncePerRow);
+    bool zero = position >= rows && isa<AffineConstantExpr>(expr);
+    if (!own && !zero)
+      return false;
+  }
+  return map.getNumResults() >= rows;
+}
+
 bool RowEmitter::fits(linalg::GenericOp op) {
-  MLIRContext *context = op.getContext();
-  if (op->getNumResults() != 1 || !isVectorizable(op))
+  if (op->getNumResults() != 1 || !isVectorizable(op) ||
+      op.getNumLoops() < rows)
     return false;
   for (auto extract : op.getBody()->getOps<tensor::ExtractOp>())
     if (!kernel.memrefOf(extract.getTensor()))
       return false;
-  unsigned own = op.getNumLoops();
-  if (own != loops && own != rows)
+  bool reduces = isReduction(op), whole = hasExtents(op, extents);
+  if (!whole && (reduces || !hasExtents(op, {})))
     return false;
-  for (unsigned loop = rows; loop < own; ++loop)
-    if (staticLoopExtent(op, loop) != extents[loop - rows])
-      return false;
-  bool reduces = isReduction(op);
   for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray()))
     if ((type == utils::IteratorType::reduction) != (reduces && loop >= rows))
       return false;
-  AffineMap identity = AffineMap::getMultiDimIdentityMap(own, context);
-  AffineMap major = identity.getMajorSubMap(rows);
-  if (op.getMatchingIndexingMap(op.getDpsInitOperand(0)) !=
-      (reduces ? major : identity))
+  AffineMap output = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (reduces ? !leadsToRow(op, output) : !output.isIdentity())
     return false;
   // Values of the kernel are read in their own row.
   return llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *input) {
-    if (!isa<TensorType>(input->get().getType()) ||
-        !input->get().getDefiningOp<linalg::GenericOp>())
+    Value value = input->get();
+    if (!value.getDefiningOp<linalg::GenericOp>())
       return true;
-    return op.getMatchingIndexingMap(input) ==
-           (isRow(input->get()) ? identity : major);
+    AffineMap map = op.getMatchingIndexingMap(input);
+    return isWhole(value) ? whole && map.isIdentity() : leadsToRow(op, map);
   });
 }
 
@@ -134,6 +159,9 @@ bool RowEmitter::matches() {
     if (extents.back() <= 0) // nothing to read, or of unknown length
       return false;
   }
+  // A row of one element and the values of a row are not to be told apart.
+  if (llvm::all_of(extents, [](int64_t extent) { return extent == 1; }))
+    return false;
   lanes = unit.bits / 16;
   for (Operation &op : kernel.from().front().without_terminator()) {
     if (isa<tensor::PadOp, tensor::ConcatOp>(op))
@@ -190,7 +218,7 @@ bool RowEmitter::isExpensive(Value value) {
 
 bool RowEmitter::computesExpensive(Value value) {
   auto op = value.getDefiningOp<linalg::GenericOp>();
-  if (!op || done.contains(value) || !isRow(value))
+  if (!op || done.contains(value) || !isWhole(value))
     return false;
   bool expensive = isExpensive(value);
   forEachOperand(
@@ -215,7 +243,7 @@ unsigned RowEmitter::usesInRow(Value value) {
 /// The values under `value` that this pass is to keep.
 void RowEmitter::collectStored(Value value, Pass &pass) {
   auto op = value.getDefiningOp<linalg::GenericOp>();
-  if (!op || done.contains(value) || isReduction(op) || !isRow(value))
+  if (!op || done.contains(value) || isReduction(op) || !isWhole(value))
     return;
   forEachOperand(op, [&](Value operand) { collectStored(operand, pass); });
   if (isExpensive(value) && usesInRow(value) > 1)
@@ -241,7 +269,7 @@ bool RowEmitter::nextPass(Pass &pass) {
       collectStored(operand, pass);
     });
   for (Value result : kernel.results())
-    if (!left && isRow(result) && !done.contains(result)) {
+    if (!left && isWhole(result) && !done.contains(result)) {
       collectStored(result, pass);
       pass.stored.insert(result);
     }
@@ -364,8 +392,9 @@ void RowEmitter::emitPass(const Pass &pass) {
         ArrayRef(sums).slice(number * pass.streams, pass.streams);
     Value total =
         combiner.joinLanes(b, combiner.joinAll(b, SmallVector<Value>(parts)));
-    Position position(ArrayRef(point(0)).take_front(rows));
     OpOperand *init = op.getDpsInitOperand(0);
+    ArrayRef<AffineExpr> position =
+        op.getMatchingIndexingMap(init).getResults();
     Lanes start = reader.read(init->get(), position, 0);
     total = combiner.join(b, reader.materialize(start, 0), total);
     reader.remember(op->getResult(0), position, 0, {total, {}});
@@ -377,11 +406,15 @@ void RowEmitter::emitRow() {
   LaneReader::Scope scope(reader);
   for (Pass pass; nextPass(pass); pass = Pass())
     emitPass(pass);
-  Position position(ArrayRef(point(0)).take_front(rows));
-  for (auto [number, result] : llvm::enumerate(kernel.results()))
-    if (!isRow(result))
-      reader.write(reader.read(result, position, 0), kernel.destination(number),
-                   position, 0);
+  for (auto [number, result] : llvm::enumerate(kernel.results())) {
+    if (isWhole(result))
+      continue;
+    Position position(ArrayRef(point(0)).take_front(rows));
+    position.resize(cast<RankedTensorType>(result.getType()).getRank(),
+                    getAffineConstantExpr(0, b.getContext()));
+    reader.write(reader.read(result, position, 0), kernel.destination(number),
+                 position, 0);
+  }
 }
 
 void RowEmitter::run() {
