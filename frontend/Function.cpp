@@ -51,7 +51,8 @@ std::string listNames(const std::vector<TensorInfo> &tensors) {
 
 /// Whether values of `from` are taken for `to`: what loses at most precision.
 bool isConvertible(DType from, DType to) {
-  return isFloat(to) || from == DType::Bool || (!isFloat(from) && to != DType::Bool);
+  return isFloat(to) || from == DType::Bool ||
+         (!isFloat(from) && to != DType::Bool);
 }
 
 Emit parseProduct(std::string_view name) {
@@ -249,8 +250,8 @@ void Function::Impl::update(const std::vector<Array> &values) {
   }
 }
 
-OwningOpRef<ModuleOp>
-Function::Impl::lowerTo(Stage stage, const CompileOptions &given) {
+OwningOpRef<ModuleOp> Function::Impl::lowerTo(Stage stage,
+                                              const CompileOptions &given) {
   Extraction extraction = extractFor(given);
   CompileOptions options = given;
   for (const VariablePtr &variable : extraction.state)
@@ -266,8 +267,7 @@ Function::Impl::lowerTo(Stage stage, const CompileOptions &given) {
 // The handle
 //===----------------------------------------------------------------------===//
 
-std::vector<Array>
-Function::operator()(const std::vector<Array> &given) const {
+std::vector<Array> Function::operator()(const std::vector<Array> &given) const {
   std::vector<Array> arguments = impl->checkInputs(given);
   std::shared_ptr<Compiled> code;
   if (impl->outputs.empty() && impl->cut.updates.empty())
@@ -302,8 +302,20 @@ void Function::configure(const CompileSettings &settings) {
   impl->cache.clear();
 }
 
-void Function::save(const std::string &prefix,
-                    const SaveOptions &options) const {
+static std::vector<KernelInfo> kernelsOf(const CompiledModel &model) {
+  std::vector<KernelInfo> kernels;
+  for (const KernelRow &row : model.kernels())
+    kernels.push_back({row.name,
+                       row.op,
+                       row.shapes,
+                       {row.flops[0], row.flops[1]},
+                       {row.bytes[0], row.bytes[1]},
+                       {row.arenaOffset[0], row.arenaOffset[1]}});
+  return kernels;
+}
+
+std::vector<KernelInfo> Function::save(const std::string &prefix,
+                                       const SaveOptions &options) const {
   Emit emit = parseProduct(options.emit);
   Lock lock(impl->graph->mutex);
   CompileOptions compileOptions = impl->optionsFor(options, prefix);
@@ -313,13 +325,14 @@ void Function::save(const std::string &prefix,
     Diagnostics diagnostics(impl->graph->getContext());
     if (failed(writeIr(*module, prefix, /*withWeights=*/true)))
       throw Error(diagnostics.message(failure));
-    return;
+    return {};
   }
   std::unique_ptr<CompiledModel> model =
       impl->compileFor(compileOptions, nullptr);
   Diagnostics diagnostics(impl->graph->getContext());
   if (failed(model->write(emit, prefix)))
     throw Error(diagnostics.message(failure));
+  return kernelsOf(*model);
 }
 
 std::string Function::lower(std::string_view stage,
@@ -335,24 +348,14 @@ std::string Function::lower(std::string_view stage,
   Diagnostics diagnostics(impl->graph->getContext());
   FailureOr<std::string> text = model->text(emit);
   if (failed(text))
-    throw Error(diagnostics.message("'" + std::string(stage) +
-                                    "' has no text"));
+    throw Error(
+        diagnostics.message("'" + std::string(stage) + "' has no text"));
   return *text;
 }
 
 std::vector<KernelInfo> Function::kernels(const SaveOptions &options) const {
   Lock lock(impl->graph->mutex);
-  std::unique_ptr<CompiledModel> model =
-      impl->compileFor(impl->optionsFor(options, ""), nullptr);
-  std::vector<KernelInfo> kernels;
-  for (const KernelRow &row : model->kernels())
-    kernels.push_back({row.name,
-                       row.op,
-                       row.shapes,
-                       {row.flops[0], row.flops[1]},
-                       {row.bytes[0], row.bytes[1]},
-                       {row.arenaOffset[0], row.arenaOffset[1]}});
-  return kernels;
+  return kernelsOf(*impl->compileFor(impl->optionsFor(options, ""), nullptr));
 }
 
 const ktn_model_info_t *
@@ -418,8 +421,7 @@ std::pair<VariablePtr, Tensor> checkUpdate(Graph &graph, const Update &update) {
     throw Error("update: the tensor is not a variable");
   requireTensor(value, "update", "the new value of '" + variable->name + "'");
   DType type = variable->value.dtype();
-  Tensor checked =
-      value.id() ? value : graph.wrap(graph.unwrap(value, type));
+  Tensor checked = value.id() ? value : graph.wrap(graph.unwrap(value, type));
   if (dtype(checked) != type || int_shape(checked) != variable->value.shape())
     throw Error("update: variable '" + variable->name + "' has shape " +
                 shapeName(variable->value.shape()) + " and dtype " +
@@ -476,8 +478,7 @@ Function function(const Tensors &inputs, const Tensors &outputs,
     requireTensor(output, "function '" + cut.function + "'",
                   "output " + std::to_string(index));
     cut.outputs.push_back(
-        output.id() ? output
-                    : impl->graph->wrap(impl->graph->unwrap(output)));
+        output.id() ? output : impl->graph->wrap(impl->graph->unwrap(output)));
   }
   cut.updates = checkUpdates(*impl->graph, updates);
   cut.inputNames = inputNames(inputs, names);

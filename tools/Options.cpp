@@ -96,6 +96,21 @@ NamedShapes parseInputShapes(const std::vector<std::string> &texts) {
   return shapes;
 }
 
+void checkShapes(const std::vector<backend::TensorInfo> &inputs,
+                 const NamedShapes &shapes) {
+  for (const backend::TensorInfo &input : inputs) {
+    if (shapes.contains(input.name))
+      continue;
+    for (size_t axis = 1; axis < input.shape.size(); ++axis)
+      if (input.shape[axis] < 0)
+        throw Error("input '" + input.name + "' has shape " +
+                    shapeName(input.shape) +
+                    " but compiled code can leave only the first axis open: "
+                    "give --input-shape " +
+                    input.name + "=?x...");
+  }
+}
+
 std::vector<std::vector<int64_t>>
 orderShapes(const std::vector<backend::TensorInfo> &inputs,
             const NamedShapes &shapes) {

@@ -29,6 +29,11 @@ std::string isInputShape(const std::string &text);
 /// "NAME=2x3x4"s that isInputShape has accepted.
 NamedShapes parseInputShapes(const std::vector<std::string> &texts);
 
+/// Throws Error when an input has an axis open beside the batch that `shapes`
+/// does not give: compiled code has one extent for it.
+void checkShapes(const std::vector<backend::TensorInfo> &inputs,
+                 const NamedShapes &shapes);
+
 /// The shapes in the order of the inputs, unnamed ones as they are; empty when
 /// none is named. Throws Error for a name that no input has.
 std::vector<std::vector<int64_t>>

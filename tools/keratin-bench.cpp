@@ -61,8 +61,8 @@ public:
     model = function.compiled(shapes);
     batch = model->batch == -1 ? 1 : model->batch;
     int64_t bytes = model->arena_bytes[0] + batch * model->arena_bytes[1];
-    arena.reset(std::aligned_alloc(
-        KTN_ALIGNMENT, (bytes + KTN_ALIGNMENT) & -KTN_ALIGNMENT));
+    arena.reset(std::aligned_alloc(KTN_ALIGNMENT,
+                                   (bytes + KTN_ALIGNMENT) & -KTN_ALIGNMENT));
   }
 
   bool run() {

@@ -91,23 +91,25 @@ std::vector<Op> readOps(const json &table) {
       continue;
     if (record.at("results").at("args").size() != 1)
       throw std::runtime_error(mnemonic + ": a function has one result");
-    Op op{record.at("kerasName"), mnemonic, record.at("summary"),
-          readDescription(record.at("description")), {}};
+    Op op{record.at("kerasName"),
+          mnemonic,
+          record.at("summary"),
+          readDescription(record.at("description")),
+          {}};
     for (const json &argument : record.at("arguments").at("args"))
       op.arguments.push_back(readArgument(table, argument, mnemonic));
     ops.push_back(std::move(op));
   }
-  std::sort(ops.begin(), ops.end(), [](const Op &a, const Op &b) {
-    return a.function < b.function;
-  });
+  std::sort(ops.begin(), ops.end(),
+            [](const Op &a, const Op &b) { return a.function < b.function; });
   return ops;
 }
 
 std::string signature(const Op &op, bool withDefaults) {
   std::string text = "Tensor " + op.function + "(";
   for (const Argument &argument : op.arguments) {
-    std::string type =
-        argument.attributeType.empty() ? "const Tensor &" : argument.attributeType;
+    std::string type = argument.attributeType.empty() ? "const Tensor &"
+                                                      : argument.attributeType;
     text += &argument == op.arguments.data() ? "" : ", ";
     text += type + (type.back() == '&' ? "" : " ") + argument.name;
     if (withDefaults && !argument.defaultValue.empty())
@@ -145,8 +147,8 @@ void writeDefinitions(std::ostream &out, const std::vector<Op> &ops) {
       if (argument.attributeType.empty())
         operands += (operands.empty() ? "" : ", ") + argument.name;
       else
-        attributes += (attributes.empty() ? "" : ", ") + ("{\"" + argument.name) +
-                      "\", " + argument.name + "}";
+        attributes += (attributes.empty() ? "" : ", ") +
+                      ("{\"" + argument.name) + "\", " + argument.name + "}";
     }
     out << signature(op, /*withDefaults=*/false) << " {\n  return emit(\""
         << op.mnemonic << "\", {" << operands << "}";

@@ -26,15 +26,14 @@ static std::vector<K::KernelInfo> compileModel(const Arguments &given) {
   NamedShapes shapes = parseInputShapes(given.inputShapes);
   if (given.model.ends_with(".mlir"))
     return IrFile(given.model).save(given.prefix, given.options, shapes);
+  checkShapes(readModelInputs(given.model), shapes);
   Model model = loadModel(given.model, {shapes});
   K::FunctionNames names{model.name, model.inputNames, model.outputNames};
   K::Function function =
       K::function(model.inputs, model.outputs, /*updates=*/{}, names);
   K::SaveOptions options = given.options;
   options.inputShapes = orderShapes(function.inputs(), shapes);
-  function.save(given.prefix, options);
-  return given.printKernels ? function.kernels(options)
-                            : std::vector<K::KernelInfo>();
+  return function.save(given.prefix, options);
 }
 
 int main(int argc, char **argv) {

@@ -28,8 +28,8 @@ struct FunctionNames {
 struct CompileSettings {
   /// native, x86-64-v3, x86-64-v4, aarch64-linux-gnu, or triple,cpu,features
   std::string target = "native";
-  bool optimize = true; ///< false is -O0, the reference
-  bool profile = false; ///< call the profile hook around each kernel
+  bool optimize = true;      ///< false is -O0, the reference
+  bool profile = false;      ///< call the profile hook around each kernel
   std::string dumpAfter;     ///< a pass name or "all"; empty: no dumps
   std::string dumpDirectory; ///< where they go
   bool timePasses = false;   ///< print the time of each pass
@@ -43,9 +43,11 @@ struct SaveOptions : CompileSettings {
   std::string name;
   /// `None` for any batch, or the extent of every leading `None`.
   int64_t batch = None;
-  /// Shapes of the inputs where more is known than in the graph; empty: none is.
+  /// Shapes of the inputs where more is known than in the graph; empty: none
+  /// is.
   std::vector<Shape> inputShapes = {};
-  /// obj, lib, so or exe; or a stage, such as llvm, for its text in PREFIX.mlir.
+  /// obj, lib, so or exe; or a stage, such as llvm, for its text in
+  /// PREFIX.mlir.
   std::string emit = "obj";
   /// "embed", or "external" for a file PREFIX.weights.
   std::string weights = "embed";
@@ -53,11 +55,11 @@ struct SaveOptions : CompileSettings {
 
 /// One kernel of a compiled function.
 struct KernelInfo {
-  std::string name;   ///< the layer it computes
-  std::string op;     ///< matmul, conv, elementwise …
-  std::string shapes; ///< for people
-  int64_t flops[2];   ///< flops[0] + batch * flops[1]
-  int64_t bytes[2];   ///< read once + written once, likewise
+  std::string name;       ///< the layer it computes
+  std::string op;         ///< matmul, conv, elementwise …
+  std::string shapes;     ///< for people
+  int64_t flops[2];       ///< flops[0] + batch * flops[1]
+  int64_t bytes[2];       ///< read once + written once, likewise
   int64_t arenaOffset[2]; ///< of its result; -1 when it writes an output
 };
 
@@ -91,8 +93,9 @@ public:
   /// Writes PREFIX.o (.a, .so, or the executable PREFIX), PREFIX.h and, with
   /// external weights, PREFIX.weights. Variables are saved with their present
   /// values; one that the function updates is an input and an output more,
-  /// called after it and `NAME_next`.
-  void save(const std::string &prefix, const SaveOptions &options = {}) const;
+  /// called after it and `NAME_next`. Returns the kernels; none for a stage.
+  std::vector<KernelInfo> save(const std::string &prefix,
+                               const SaveOptions &options = {}) const;
 
   /// The IR after a stage: "graph", "core" … "llvm", "asm". Weights are elided.
   std::string lower(std::string_view stage,
