@@ -87,6 +87,7 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
     RewritePatternSet patterns(context);
     patterns.add<FuseProducer>(context);
     // Operands that are read at the same place twice are one.
+    linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
     tensor::EmptyOp::getCanonicalizationPatterns(patterns, context);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

@@ -91,10 +91,6 @@ struct LowerScatterAdd : Lowering<ktn::ScatterAddOp> {
                                    tensorType(operands.getIndices()).getRank());
     Value updates = flattenLeading(b, loc, operands.getUpdates(),
                                    tensorType(operands.getIndices()).getRank());
-    if (!indices || !updates) {
-      op.emitOpError("indices have more than one unknown extent");
-      return failure();
-    }
 
     Value last = lastIndex(b, loc, operands.getX(), 0);
     Value zero = arith::ConstantIndexOp::create(b, loc, 0);
@@ -114,7 +110,7 @@ struct LowerScatterAdd : Lowering<ktn::ScatterAddOp> {
   }
 
 private:
-  /// The first `count` axes as one; null when that has no known size.
+  /// The first `count` axes as one.
   static Value flattenLeading(OpBuilder &b, Location loc, Value value,
                               int64_t count) {
     RankedTensorType type = tensorType(value);

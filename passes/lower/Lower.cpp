@@ -293,23 +293,17 @@ static SmallVector<AxisGroup> groupAxes(ArrayRef<int64_t> source,
   return groups;
 }
 
-/// The sizes of the target axes of `group`, whose elements are one axis of
-/// `size` elements; false when several of them are unknown.
-static bool appendGroupSizes(OpBuilder &b, Location loc, OpFoldResult size,
+/// The sizes of axes of `extents`, of which at most one is unknown, that hold
+/// `size` elements.
+static void appendGroupSizes(OpBuilder &b, Location loc, OpFoldResult size,
                              ArrayRef<int64_t> extents,
                              SmallVectorImpl<OpFoldResult> &sizes) {
-  if (llvm::count_if(extents, ShapedType::isDynamic) > 1)
-    return false;
-  int64_t rest = staticCount(extents);
-  for (int64_t extent : extents) {
-    if (!ShapedType::isDynamic(extent))
-      sizes.push_back(b.getIndexAttr(extent));
-    else
-      sizes.push_back(applySize(
-          b, loc, b.getAffineSymbolExpr(0).floorDiv(std::max<int64_t>(rest, 1)),
-          {size}));
-  }
-  return true;
+  AffineExpr rest = b.getAffineSymbolExpr(0).floorDiv(
+      std::max<int64_t>(staticCount(extents), 1));
+  for (int64_t extent : extents)
+    sizes.push_back(ShapedType::isDynamic(extent)
+                        ? applySize(b, loc, rest, {size})
+                        : OpFoldResult(b.getIndexAttr(extent)));
 }
 
 /// The type with each group of source axes as one axis.
@@ -370,8 +364,7 @@ Value createReshape(OpBuilder &b, Location loc, Value value,
       for (int64_t target : group.target)
         extents.push_back(type.getDimSize(target));
       OpFoldResult size = tensor::getMixedSize(b, loc, value, axis);
-      if (!appendGroupSizes(b, loc, size, extents, sizes))
-        return {};
+      appendGroupSizes(b, loc, size, extents, sizes);
     }
     value = tensor::ExpandShapeOp::create(b, loc, type, value, expand, sizes);
   }

@@ -133,8 +133,8 @@ mlir::Value createContraction(mlir::OpBuilder &b, mlir::Location loc,
                               unsigned reductions);
 
 /// The same elements in row-major order as `type`: at most one collapse_shape
-/// and one expand_shape. Null when the sizes of several unknown extents do not
-/// follow from those of `value`.
+/// and one expand_shape. Where both types have several unknown extents, those are
+/// the same in their order; otherwise `type` has at most one.
 mlir::Value createReshape(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::Value value, mlir::RankedTensorType type);
 

@@ -174,20 +174,53 @@ struct LowerConcat : Lowering<ktn::ConcatOp> {
   }
 };
 
-/// Every op whose result has the elements of its operand 0 in the same order.
-template <typename OpT> struct LowerReshape : Lowering<OpT> {
+/// The extents of `type`, of which the unknown ones are elements of `shape`.
+SmallVector<OpFoldResult> sizesFromShape(OpBuilder &b, Location loc,
+                                         RankedTensorType type, Value shape) {
+  SmallVector<OpFoldResult> sizes =
+      getAsIndexOpFoldResult(b.getContext(), type.getShape());
+  for (auto [axis, size] : llvm::enumerate(sizes)) {
+    if (!type.isDynamicDim(axis))
+      continue;
+    Value position = arith::ConstantIndexOp::create(b, loc, axis);
+    Value extent = tensor::ExtractOp::create(b, loc, shape, position);
+    size = arith::IndexCastOp::create(b, loc, b.getIndexType(), extent)
+               .getResult();
+  }
+  return sizes;
+}
+
+/// Axes of extent 1 that come or go: the others keep their extents.
+template <typename OpT> struct LowerUnitAxes : Lowering<OpT> {
   using Lowering<OpT>::Lowering;
   using typename Lowering<OpT>::Operands;
 
   FailureOr<Value> lower(OpT op, Operands operands, RankedTensorType type,
                          OpBuilder &b) const override {
+    return createReshape(b, op.getLoc(), operands.getX(), type);
+  }
+};
+
+/// y has the elements of x in row-major order.
+struct LowerReshape : Lowering<ktn::ReshapeOp> {
+  using Lowering::Lowering;
+
+  FailureOr<Value> lower(ktn::ReshapeOp op, Operands operands,
+                         RankedTensorType type, OpBuilder &b) const override {
+    Location loc = op.getLoc();
     Value x = operands.getX();
-    Value result = createReshape(b, op.getLoc(), x, type);
-    if (result)
-      return result;
-    op.emitOpError("the unknown extents of ")
-        << type << " do not follow from those of " << x.getType();
-    return failure();
+    // One unknown extent follows from the count, several do not.
+    if (type.getNumDynamicDims() <= 1 || !operands.getShape())
+      return createReshape(b, loc, x, type);
+    Value flat = createReshape(
+        b, loc, x,
+        RankedTensorType::get(ShapedType::kDynamic, type.getElementType()));
+    ReassociationIndices axes =
+        llvm::to_vector<2>(llvm::seq<int64_t>(type.getRank()));
+    return tensor::ExpandShapeOp::create(
+               b, loc, type, flat, axes,
+               sizesFromShape(b, loc, type, operands.getShape()))
+        .getResult();
   }
 };
 
@@ -200,20 +233,22 @@ struct LowerBroadcastTo : Lowering<ktn::BroadcastToOp> {
     Location loc = op.getLoc();
     Value x = operands.getX();
     SmallVector<OpFoldResult> sizes = broadcastSizes(b, loc, type, x);
-    for (auto [axis, size] : llvm::enumerate(sizes)) {
-      if (!type.isDynamicDim(axis) || isa<Value>(size))
-        continue;
+    auto isUnknown = [&](int64_t axis) {
+      return type.isDynamicDim(axis) && !isa<Value>(sizes[axis]);
+    };
+    auto axes = llvm::seq<int64_t>(type.getRank());
+    if (auto unknown = llvm::find_if(axes, isUnknown); unknown != axes.end()) {
       if (!operands.getShape()) {
         op.emitOpError("extent of axis ")
-            << axis << " is unknown: x has type " << x.getType()
+            << *unknown << " is unknown: x has type " << x.getType()
             << " and there is no shape operand";
         return failure();
       }
-      Value position = arith::ConstantIndexOp::create(b, loc, axis);
-      Value extent =
-          tensor::ExtractOp::create(b, loc, operands.getShape(), position);
-      size = arith::IndexCastOp::create(b, loc, b.getIndexType(), extent)
-                 .getResult();
+      SmallVector<OpFoldResult> given =
+          sizesFromShape(b, loc, type, operands.getShape());
+      for (int64_t axis : axes)
+        if (isUnknown(axis))
+          sizes[axis] = given[axis];
     }
     AffineMap map =
         broadcastMap(b, tensorType(x).getShape(), type.getShape());
@@ -244,10 +279,10 @@ struct LowerShapeOf : Lowering<ktn::ShapeOp> {
 
 void populateShape(const TypeConverter &converter,
                    RewritePatternSet &patterns) {
-  patterns.add<LowerBroadcastTo, LowerConcat, LowerPad,
-               LowerReshape<ktn::ExpandDimsOp>, LowerReshape<ktn::ReshapeOp>,
-               LowerReshape<ktn::SqueezeOp>, LowerReverse, LowerShapeOf,
-               LowerSlice, LowerTranspose>(converter, patterns.getContext());
+  patterns.add<LowerBroadcastTo, LowerConcat, LowerPad, LowerReshape,
+               LowerReverse, LowerShapeOf, LowerSlice, LowerTranspose,
+               LowerUnitAxes<ktn::ExpandDimsOp>,
+               LowerUnitAxes<ktn::SqueezeOp>>(converter, patterns.getContext());
 }
 
 } // namespace keratin::lower

@@ -326,7 +326,9 @@ struct FoldSplatIntoReader : OpRewritePattern<linalg::GenericOp> {
       rewriter.setInsertionPoint(op);
       Value scalar = arith::ConstantOp::create(
           rewriter, op.getLoc(), splat.getSplatValue<TypedAttr>());
-      rewriter.replaceAllUsesWith(element, scalar);
+      // What is unused now is dropped when the op is looked at again.
+      rewriter.modifyOpInPlace(
+          op, [&] { rewriter.replaceAllUsesWith(element, scalar); });
       return success();
     }
     return rewriter.notifyMatchFailure(op, "no splat is read");

@@ -1,0 +1,49 @@
+// RUN: keratin-opt %s --ktn-lower-to-linalg | FileCheck %s
+
+// CHECK-DAG: #[[SWAPPED:.+]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-DAG: #[[FIRST:.+]] = affine_map<(d0, d1) -> (d0)>
+// CHECK-DAG: #[[WHOLE:.+]] = affine_map<(d0, d1) -> (d0, d1)>
+
+// Kept axes come first among the loops; the sum starts at the neutral element.
+// CHECK-LABEL: func @sum(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x16xf32>)
+// CHECK-DAG:     %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK:         %[[INIT:.+]] = linalg.fill ins(%[[ZERO]]
+// CHECK:         linalg.generic
+// CHECK-SAME:      indexing_maps = [#[[SWAPPED]], #[[FIRST]]]
+// CHECK-SAME:      iterator_types = ["parallel", "reduction"]
+// CHECK-SAME:      ins(%[[X]] : tensor<?x16xf32>) outs(%[[INIT]] : tensor<16xf32>)
+// CHECK:         arith.addf
+func.func @sum(%x: tensor<?x16xf32>) -> tensor<16xf32> {
+  %y = ktn.sum %x, [0] : tensor<?x16xf32> -> tensor<16xf32>
+  return %y : tensor<16xf32>
+}
+
+// An axis that is kept with extent 1 is a view, and one that a reader drops again
+// is none at all: the rows of a softmax read their maximum without one.
+// CHECK-LABEL: func @keepdims(
+// CHECK-NOT:     expand_shape
+// CHECK:         %[[MAX:.+]] = linalg.generic
+// CHECK-SAME:      outs(%{{.+}} : tensor<8xf32>)
+// CHECK:         linalg.generic
+// CHECK-SAME:      indexing_maps = [#[[WHOLE]], #[[FIRST]], #[[WHOLE]]]
+// CHECK-SAME:      ins(%{{.+}}, %[[MAX]] :
+func.func @keepdims(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %max = ktn.max %x, [1] {keepdims = true} : tensor<8x16xf32> -> tensor<8x1xf32>
+  %y = ktn.sub %x, %max : tensor<8x16xf32>, tensor<8x1xf32> -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}
+
+// The extremum and its index are found together: a NaN, and the first of equals,
+// is not beaten.
+// CHECK-LABEL: func @argmax(
+// CHECK:         linalg.generic
+// CHECK-SAME:      outs(%{{.+}}, %{{.+}} : tensor<8xf32>, tensor<8xi64>)
+// CHECK:         ^bb0(%[[X:.+]]: f32, %[[BEST:.+]]: f32, %{{.+}}: i64):
+// CHECK-DAG:     linalg.index 1
+// CHECK-DAG:     arith.cmpf ugt, %[[X]], %[[BEST]]
+// CHECK-DAG:     arith.cmpf ord, %[[BEST]], %[[BEST]]
+func.func @argmax(%x: tensor<8x16xf32>) -> tensor<8xi64> {
+  %y = ktn.argmax %x {axis = 1} : tensor<8x16xf32> -> tensor<8xi64>
+  return %y : tensor<8xi64>
+}
