@@ -146,8 +146,7 @@ struct ExpandIntegerPower : OpRewritePattern<math::FPowIOp> {
       base = arith::ExtFOp::create(rewriter, op.getLoc(), wide, base);
     Value exponent =
         arith::SIToFPOp::create(rewriter, op.getLoc(), wide, op.getRhs());
-    Value power =
-        math::PowFOp::create(rewriter, op.getLoc(), base, exponent);
+    Value power = math::PowFOp::create(rewriter, op.getLoc(), base, exponent);
     if (wide != type)
       power = arith::TruncFOp::create(rewriter, op.getLoc(), type, power);
     rewriter.replaceOp(op, power);
@@ -171,8 +170,8 @@ struct ExpandExtremum : OpRewritePattern<OpTy> {
     Value result = arith::SelectOp::create(rewriter, loc, better, x, y);
     if (!isNumber(x)) {
       // A constant: LLVM would join two choices of x to a slower one.
-      Value isNan = arith::CmpFOp::create(rewriter, loc,
-                                          arith::CmpFPredicate::UNO, x, x);
+      Value isNan =
+          arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, x, x);
       result = arith::SelectOp::create(rewriter, loc, isNan,
                                        notANumber(rewriter, loc, op.getType()),
                                        result);
@@ -201,8 +200,8 @@ struct ExpandFma : OpRewritePattern<math::FmaOp> {
 
   LogicalResult matchAndRewrite(math::FmaOp op,
                                 PatternRewriter &rewriter) const override {
-    Value product = arith::MulFOp::create(rewriter, op.getLoc(), op.getA(),
-                                          op.getB());
+    Value product =
+        arith::MulFOp::create(rewriter, op.getLoc(), op.getA(), op.getB());
     rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getC());
     return success();
   }
@@ -230,10 +229,10 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
                  ExpandUnary<math::CosOp, &VectorMath::cos>,
                  ExpandBinary<math::PowFOp, &VectorMath::pow>,
                  ExpandBinary<arith::RemFOp, &VectorMath::remainder>>(context,
-                                                                     target);
-    patterns.add<
-        ExpandExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
-        ExpandExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(context);
+                                                                      target);
+    patterns.add<ExpandExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
+                 ExpandExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(
+        context);
     if (!hasRounding)
       patterns.add<ExpandUnary<math::FloorOp, &VectorMath::floor>,
                    ExpandUnary<math::CeilOp, &VectorMath::ceil>,

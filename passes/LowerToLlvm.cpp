@@ -88,11 +88,11 @@ template <typename OpTy> struct ConvertByF32 : OpRewritePattern<OpTy> {
     Type wide = rewriter.getF32Type();
     if (auto vector = dyn_cast<VectorType>(type))
       wide = vector.clone(wide);
-    Value value = from.isF16()
-                      ? Value(arith::ExtFOp::create(rewriter, op.getLoc(), wide,
-                                                    op.getIn()))
-                      : Value(OpTy::create(rewriter, op.getLoc(), wide,
-                                           op.getIn()));
+    Value value =
+        from.isF16()
+            ? Value(arith::ExtFOp::create(rewriter, op.getLoc(), wide,
+                                          op.getIn()))
+            : Value(OpTy::create(rewriter, op.getLoc(), wide, op.getIn()));
     rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, value);
     return success();
   }

@@ -141,9 +141,8 @@ LogicalResult PassPointers::rewriteCall(func::CallOp call) {
     else
       arguments.push_back(operand);
   }
-  auto replacement =
-      func::CallOp::create(b, call.getLoc(), call.getCallee(),
-                           call.getResultTypes(), arguments);
+  auto replacement = func::CallOp::create(b, call.getLoc(), call.getCallee(),
+                                          call.getResultTypes(), arguments);
   call.replaceAllUsesWith(replacement);
   call.erase();
   return success();
@@ -180,15 +179,15 @@ LogicalResult PassPointers::rewriteFunction(func::FuncOp function) {
     }
     Passing passing(memref, /*pointerOnly=*/function.isPublic());
     if (!passing.valid)
-      return function.emitOpError("takes ") << memref << ", which has no strides";
+      return function.emitOpError("takes ")
+             << memref << ", which has no strides";
     unsigned count = passing.countArguments();
     types.push_back(pointer);
     types.append(count - 1, b.getI64Type());
     attributes.append(count - 1, b.getDictionaryAttr({}));
     passings.back() = std::move(passing);
   }
-  function.setFunctionType(
-      b.getFunctionType(types, function.getResultTypes()));
+  function.setFunctionType(b.getFunctionType(types, function.getResultTypes()));
   function.setAllArgAttrs(attributes);
   if (function.isExternal())
     return success();

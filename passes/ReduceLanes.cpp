@@ -58,8 +58,8 @@ private:
           slice(rewriter, loc, vector, half, half));
     Value result = vector::ExtractOp::create(rewriter, loc, vector, 0);
     if (rest)
-      result = vector::makeArithReduction(rewriter, loc, op.getKind(), result,
-                                          rest);
+      result =
+          vector::makeArithReduction(rewriter, loc, op.getKind(), result, rest);
     return result;
   }
 };

@@ -30,16 +30,16 @@ static constexpr double twoOverPi = 0.63661977236758138;
 
 /// What is particular to a float format.
 struct VectorMath::Table {
-  unsigned mantissaBits;    ///< stored ones; also the distance of subnormals
-  double magic;             ///< 1.5 2^mantissaBits: + magic - magic rounds
+  unsigned mantissaBits; ///< stored ones; also the distance of subnormals
+  double magic;          ///< 1.5 2^mantissaBits: + magic - magic rounds
   double smallestNormal;
-  double ln2High, ln2Low;   ///< the high part leaves room for k in a product
-  double expLow, expHigh;   ///< past them the result is 0 or infinite anyway
-  double expFlushLow;       ///< k is here the exponent of +0
-  double expm1Low;          ///< e^x is here below half an ulp of 1
-  uint64_t sqrtHalf;        ///< the bits of sqrt 1/2
-  double log1pTiny;         ///< log1p(x) is x below
-  double halfPi[3];         ///< their sum is pi/2
+  double ln2High, ln2Low; ///< the high part leaves room for k in a product
+  double expLow, expHigh; ///< past them the result is 0 or infinite anyway
+  double expFlushLow;     ///< k is here the exponent of +0
+  double expm1Low;        ///< e^x is here below half an ulp of 1
+  uint64_t sqrtHalf;      ///< the bits of sqrt 1/2
+  double log1pTiny;       ///< log1p(x) is x below
+  double halfPi[3];       ///< their sum is pi/2
   ArrayRef<double> exp, expm1, log, sin, cos, erfSmall, erfLarge;
 };
 
@@ -47,20 +47,20 @@ struct VectorMath::Table {
 // lowest first, and the rest fitted again after each. What is left of error:
 // exp 2^-28.2, expm1 2^-26.1, log 2^-27.8, sin 2^-27.8, cos 2^-33, erf 2^-25.6
 // and 2^-25.9. Each is exactly an f32.
-static constexpr double f32Exp[] = {
-    0.4999999403953552, 0.1666652113199234, 0.04166829213500023,
-    0.008368715643882751, 0.0013818698935210705};
-static constexpr double f32Expm1[] = {
-    0.4999999701976776, 0.1666654497385025, 0.04166744649410248,
-    0.008366446942090988, 0.0013869843678548932};
+static constexpr double f32Exp[] = {0.4999999403953552, 0.1666652113199234,
+                                    0.04166829213500023, 0.008368715643882751,
+                                    0.0013818698935210705};
+static constexpr double f32Expm1[] = {0.4999999701976776, 0.1666654497385025,
+                                      0.04166744649410248, 0.008366446942090988,
+                                      0.0013869843678548932};
 static constexpr double f32Log[] = {
-    -0.49999988079071045, 0.33333325386047363, -0.25001609325408936,
+    -0.49999988079071045, 0.33333325386047363,  -0.25001609325408936,
     0.20002013444900513,  -0.16608455777168274, 0.14180614054203033,
-    -0.13247044384479523, 0.12914399802684784, -0.07624596357345581};
-static constexpr double f32Sin[] = {
-    -0.16666653752326965, 0.008332106284797192, -0.0001950787118403241};
-static constexpr double f32Cos[] = {
-    0.04166664555668831, -0.0013887308305129409, 2.4432101781712845e-05};
+    -0.13247044384479523, 0.12914399802684784,  -0.07624596357345581};
+static constexpr double f32Sin[] = {-0.16666653752326965, 0.008332106284797192,
+                                    -0.0001950787118403241};
+static constexpr double f32Cos[] = {0.04166664555668831, -0.0013887308305129409,
+                                    2.4432101781712845e-05};
 static constexpr double f32ErfSmall[] = {
     0.12837915122509003,   -0.3761247992515564,  0.11281618475914001,
     -0.026758616790175438, 0.004980794154107571, -0.0005925789009779692};
@@ -72,8 +72,8 @@ static constexpr double f32ErfLarge[] = {
 /// Rational fit by least squares reweighted with the denominator of the step
 /// before; q(0) was searched so that q(0) 2/sqrt(pi) is almost an f32.
 static constexpr double f32ErfNumerator[] = {
-    0.8579201102256775,    0.14084266126155853,   0.04130766540765762,
-    0.0029290795791894197, 0.0002889092720579356, 3.5677419418789214e-06,
+    0.8579201102256775,     0.14084266126155853,   0.04130766540765762,
+    0.0029290795791894197,  0.0002889092720579356, 3.5677419418789214e-06,
     -1.0064961308842157e-08};
 static constexpr double f32ErfDenominator[] = {
     0.7603119015693665,   0.3782559037208557,    0.08666172623634338,
@@ -83,44 +83,67 @@ static constexpr double f32ErfIsOne = 3.924999952316284;
 // f64: tests/ulp/fit.py prints these rows (Remez exchange in 60 digits). Error
 // after rounding: exp, expm1 2^-58.7, log 2^-56.5, sin 2^-57.3, cos 2^-59.6,
 // erf 2^-56.2 and 2^-58.4, atanh 2^-66.3.
-static constexpr double f64Exp[] = {
-    0.5, 0.1666666666666667, 0.041666666666666685, 0.008333333333325985,
-    0.0013888888888874097, 0.00019841269875345578, 2.4801587348050643e-05,
-    2.755725473661192e-06, 2.755725222694834e-07, 2.5105492303202806e-08,
-    2.092182059148926e-09};
-static constexpr double f64Log[] = {
-    -0.5, 0.33333333333333487, -0.2499999999999807, 0.19999999999936185,
-    -0.16666666667007207, 0.14285714294853893, -0.12499999977359906,
-    0.11111110463057754, -0.10000000495835987, 0.09090935099794951,
-    -0.0833334483853215, 0.07691685917426688, -0.07141985953463266,
-    0.06675446135449499, -0.06270195341444448, 0.058161625516773285,
-    -0.05323343798243066, 0.054188694150203505, -0.06286180832219168,
-    0.057017850201777576, -0.024245872515322984};
+static constexpr double f64Exp[] = {0.5,
+                                    0.1666666666666667,
+                                    0.041666666666666685,
+                                    0.008333333333325985,
+                                    0.0013888888888874097,
+                                    0.00019841269875345578,
+                                    2.4801587348050643e-05,
+                                    2.755725473661192e-06,
+                                    2.755725222694834e-07,
+                                    2.5105492303202806e-08,
+                                    2.092182059148926e-09};
+static constexpr double f64Log[] = {-0.5,
+                                    0.33333333333333487,
+                                    -0.2499999999999807,
+                                    0.19999999999936185,
+                                    -0.16666666667007207,
+                                    0.14285714294853893,
+                                    -0.12499999977359906,
+                                    0.11111110463057754,
+                                    -0.10000000495835987,
+                                    0.09090935099794951,
+                                    -0.0833334483853215,
+                                    0.07691685917426688,
+                                    -0.07141985953463266,
+                                    0.06675446135449499,
+                                    -0.06270195341444448,
+                                    0.058161625516773285,
+                                    -0.05323343798243066,
+                                    0.054188694150203505,
+                                    -0.06286180832219168,
+                                    0.057017850201777576,
+                                    -0.024245872515322984};
 static constexpr double f64Sin[] = {
-    -0.16666666666666666, 0.008333333333333323, -0.0001984126984125483,
+    -0.16666666666666666,   0.008333333333333323,    -0.0001984126984125483,
     2.7557319214064973e-06, -2.5052104878286744e-08, 1.6058362309459553e-10,
     -7.578480241931024e-13};
 static constexpr double f64Cos[] = {
-    0.041666666666666595, -0.0013888888888873839, 2.4801587289294292e-05,
+    0.041666666666666595,   -0.0013888888888873839, 2.4801587289294292e-05,
     -2.755731429543611e-07, 2.0875715215162343e-09, -1.135921511608831e-11};
 static constexpr double f64ErfSmall[] = {
-    0.1283791670955126, -0.37612638903183754, 0.11283791670955064,
-    -0.026866170645115733, 0.005223977625239346, -0.0008548327007665133,
-    0.00012055332192607999, -1.4925623886390206e-05, 1.6461505273925267e-06,
-    -1.6356187128374722e-07, 1.4703092311606645e-08, -1.1556224199768923e-09,
+    0.1283791670955126,      -0.37612638903183754,    0.11283791670955064,
+    -0.026866170645115733,   0.005223977625239346,    -0.0008548327007665133,
+    0.00012055332192607999,  -1.4925623886390206e-05, 1.6461505273925267e-06,
+    -1.6356187128374722e-07, 1.4703092311606645e-08,  -1.1556224199768923e-09,
     6.296653241503353e-11};
 static constexpr double f64ErfLarge[] = {
-    0.25539567631050575, -0.42718584741395854, 0.24165819424247129,
-    -0.07897858101562596, 0.003732892404304543, 0.006997461729516097,
-    -0.0008471432894806356, -0.0009819768108172925, 4.35569874795127e-05,
-    0.00017435982109783018, 2.7506578882691484e-05, -2.7585826348345214e-05,
+    0.25539567631050575,     -0.42718584741395854,   0.24165819424247129,
+    -0.07897858101562596,    0.003732892404304543,   0.006997461729516097,
+    -0.0008471432894806356,  -0.0009819768108172925, 4.35569874795127e-05,
+    0.00017435982109783018,  2.7506578882691484e-05, -2.7585826348345214e-05,
     -1.3843477846463256e-05, 1.4925093881893397e-06, 3.3841911955307513e-06,
     8.033006953762042e-07};
 /// atanh(s) = s + s^3 (1/3 + s^2 p(s^2)), of pow.
-static constexpr double f64Atanh[] = {
-    0.2, 0.14285714285715148, 0.11111111110580474, 0.09090909216300372,
-    0.07692292947759578, 0.06667619789077661, 0.05847930168100775,
-    0.05910385818458437};
+static constexpr double f64Atanh[] = {0.2,
+                                      0.14285714285715148,
+                                      0.11111111110580474,
+                                      0.09090909216300372,
+                                      0.07692292947759578,
+                                      0.06667619789077661,
+                                      0.05847930168100775,
+                                      0.05910385818458437};
 
 const VectorMath::Table VectorMath::f32Table = {
     /*mantissaBits=*/23,
@@ -194,8 +217,7 @@ bool VectorMath::isDouble() const { return &table == &f64Table; }
 /// A constant of `type`, in every lane where that is a vector.
 static Value splat(ImplicitLocOpBuilder &b, Type type, TypedAttr scalar) {
   if (auto vector = dyn_cast<VectorType>(type))
-    return arith::ConstantOp::create(b,
-                                     DenseElementsAttr::get(vector, scalar));
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, scalar));
   return arith::ConstantOp::create(b, scalar);
 }
 
@@ -294,8 +316,8 @@ Value VectorMath::select(Value condition, Value x, Value y) {
 // One instruction each on x86, since a NaN in x takes the second operand.
 Value VectorMath::atLeast(Value x, double bound) {
   Value limit = constant(bound);
-  return select(
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, limit, x), limit, x);
+  return select(arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, limit, x),
+                limit, x);
 }
 Value VectorMath::atMost(Value x, double bound) {
   Value limit = constant(bound);
@@ -308,9 +330,7 @@ Value VectorMath::signBit(Value x) {
 Value VectorMath::abs(Value x) {
   return asFloat(andBits(asInteger(x), integer(bitsOf(-0.0) - 1)));
 }
-Value VectorMath::negate(Value x) {
-  return arith::NegFOp::create(b, x);
-}
+Value VectorMath::negate(Value x) { return arith::NegFOp::create(b, x); }
 Value VectorMath::withSignOf(Value magnitude, Value x) {
   return asFloat(orBits(asInteger(magnitude), signBit(x)));
 }
@@ -420,8 +440,8 @@ Value VectorMath::tanh(Value x) {
   Value y = atLeast(mul(abs(x), constant(-2.0)), table.expm1Low);
   Reduced reduced = reduceByLn2(y);
   Value scale = powerOfTwo(asInteger(reduced.shifted));
-  Value m = fma(scale, expTail(reduced.r, table.expm1),
-                sub(scale, constant(1.0)));
+  Value m =
+      fma(scale, expTail(reduced.r, table.expm1), sub(scale, constant(1.0)));
   return withSignOf(abs(div(m, add(m, constant(2.0)))), x);
 }
 
@@ -429,8 +449,7 @@ Value VectorMath::tanh(Value x) {
 /// 1 - e^(-x^2) p((|x| - 2) / (|x| + 2)).
 Value VectorMath::erf(Value x) {
   Value magnitude = abs(x);
-  Value small =
-      fma(magnitude, horner(mul(x, x), table.erfSmall), magnitude);
+  Value small = fma(magnitude, horner(mul(x, x), table.erfSmall), magnitude);
   Value rest;
   if (isDouble()) {
     Value y = atMost(magnitude, 6.0); // erf is 1 from 5.93 on
@@ -444,8 +463,8 @@ Value VectorMath::erf(Value x) {
     rest = div(constant(1.0), p);
   }
   Value large = sub(constant(1.0), rest);
-  return withSignOf(
-      select(lessThan(magnitude, constant(0.9375)), small, large), x);
+  return withSignOf(select(lessThan(magnitude, constant(0.9375)), small, large),
+                    x);
 }
 
 Value VectorMath::erfForSum(Value x) {
@@ -474,8 +493,8 @@ VectorMath::LogParts VectorMath::splitForLog(Value x) {
   double distance = table.mantissaBits;
   Value y = select(subnormal, mul(x, constant(std::ldexp(1.0, distance))), x);
   Value bits = asInteger(y);
-  Value exponent = shiftRight(subBits(bits, integer(table.sqrtHalf)),
-                              table.mantissaBits);
+  Value exponent =
+      shiftRight(subBits(bits, integer(table.sqrtHalf)), table.mantissaBits);
   Value m = asFloat(subBits(bits, shiftLeft(exponent, table.mantissaBits)));
   Value k = exponentAsFloat(exponent);
   k = select(subnormal, add(k, constant(-distance)), k);
@@ -504,11 +523,11 @@ Value VectorMath::log(Value x) {
 
 Value VectorMath::log1p(Value x) {
   Value sum = add(x, constant(1.0));
-  Value exponent = shiftRight(
-      subBits(asInteger(sum), integer(table.sqrtHalf)), table.mantissaBits);
+  Value exponent = shiftRight(subBits(asInteger(sum), integer(table.sqrtHalf)),
+                              table.mantissaBits);
   // f = x 2^-k + (2^-k - 1) loses nothing of x; 4 2^-k is always normal.
-  Value scale = asFloat(subBits(integer(bitsOf(4.0)),
-                                shiftLeft(exponent, table.mantissaBits)));
+  Value scale = asFloat(
+      subBits(integer(bitsOf(4.0)), shiftLeft(exponent, table.mantissaBits)));
   Value f = fma(mul(x, constant(0.25)), scale, fma(scale, 0.25, -1.0));
   Value result = logOfParts({exponentAsFloat(exponent), f});
   result = select(lessThan(abs(x), constant(table.log1pTiny)), x, result);
@@ -531,8 +550,8 @@ Value VectorMath::sinOrCos(Value x, bool cosine) {
     return [&, inDouble](OpBuilder &inner, Location) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToEnd(inner.getInsertionBlock());
-      Value value = inDouble ? sinOrCosInDouble(x, cosine)
-                             : sinOrCosInPlace(x, cosine);
+      Value value =
+          inDouble ? sinOrCosInDouble(x, cosine) : sinOrCosInPlace(x, cosine);
       scf::YieldOp::create(b, value);
     };
   };
@@ -600,8 +619,8 @@ VectorMath::Pair VectorMath::logPair(Value x) {
                            mul(u.high, horner(u.high, f64Atanh)));
   factor.low = add(factor.low, constant(0x1.5555555555555p-56));
   Pair tail = exactProduct(cube.high, factor.high);
-  tail.low = add(tail.low, fma(cube.high, factor.low,
-                               mul(cube.low, factor.high)));
+  tail.low =
+      add(tail.low, fma(cube.high, factor.low, mul(cube.low, factor.high)));
   Pair half = orderedSum(s, tail.high);
   half.low = add(half.low, add(tail.low, sLow));
 
@@ -637,8 +656,7 @@ Value VectorMath::pow(Value x, Value y) {
   Value whole = isInteger(y);
   Value wholeHalf = isInteger(mul(y, constant(0.5)));
   Value negated = xorBits(asInteger(result), signBit(x));
-  result = select(wholeHalf, result,
-                  select(whole, asFloat(negated), result));
+  result = select(wholeHalf, result, select(whole, asFloat(negated), result));
   Value finiteNegative =
       both(lessThan(x, zero), notEqual(x, constant(-infinity)));
   Value wholeOrNan = select(whole, result, constant(notANumber));
@@ -725,8 +743,8 @@ Value VectorMath::roundMagnitude(Value x, bool towardZero) {
   Value magnitude = abs(x);
   Value rounded = sub(add(magnitude, whole), whole);
   if (towardZero)
-    rounded = select(lessThan(magnitude, rounded),
-                     sub(rounded, constant(1.0)), rounded);
+    rounded = select(lessThan(magnitude, rounded), sub(rounded, constant(1.0)),
+                     rounded);
   return select(lessThan(magnitude, whole), withSignOf(rounded, x), x);
 }
 
@@ -754,8 +772,8 @@ Value VectorMath::ceil(Value x) {
     return math::CeilOp::create(b, x);
   Value whole = trunc(x);
   // The sign again, for ceil(-0.5) = -0.
-  return select(lessThan(whole, x),
-                withSignOf(add(whole, constant(1.0)), x), whole);
+  return select(lessThan(whole, x), withSignOf(add(whole, constant(1.0)), x),
+                whole);
 }
 
 } // namespace keratin

@@ -14,7 +14,8 @@ struct VectorMathTarget {
 };
 
 /// Writes elementary functions as straight lines of `arith` and `math.fma`: no
-/// table, no call, and no branch but for large angles and quotients. Special values and gradual underflow are right.
+/// table, no call, and no branch but for large angles and quotients. Special
+/// values and gradual underflow are right.
 ///
 /// Largest errors in units of the last place, over all f32 values (tests/ulp):
 /// exp 1.1, log 1.0, log1p 1.6, expm1 1.6, tanh 2.6, erf 3.0, sin and cos 1.8,
@@ -127,9 +128,9 @@ private:
   mlir::Value sinOrCosInDouble(mlir::Value x, bool cosine);
   mlir::Value powOfMagnitude(mlir::Value magnitude, mlir::Value y);
   mlir::Value isInteger(mlir::Value x);
-  mlir::Value
-  inDouble(mlir::Value x, mlir::Value y,
-           mlir::Value (VectorMath::*function)(mlir::Value, mlir::Value));
+  mlir::Value inDouble(mlir::Value x, mlir::Value y,
+                       mlir::Value (VectorMath::*function)(mlir::Value,
+                                                           mlir::Value));
   mlir::Value anyLane(mlir::Value condition);
   mlir::Value takeOffMultiples(mlir::Value x, mlir::Value divisor);
   mlir::Value remainderOfF32(mlir::Value x, mlir::Value y);

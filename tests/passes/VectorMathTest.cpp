@@ -1,8 +1,8 @@
 //===- VectorMathTest.cpp - the stated errors hold on a sample ------------===//
 #include "tests/ulp/Sweep.h"
 
-#include "gtest/gtest.h"
 #include "llvm/ADT/bit.h"
+#include "gtest/gtest.h"
 
 #include <cmath>
 #include <limits>
@@ -118,9 +118,11 @@ const DoubleFunction doubleFunctions[] = {
     {"sin", "%y = math.sin %a : TYPE", sinl, -1e5, 1e5},
     {"cos", "%y = math.cos %a : TYPE", cosl, -1e5, 1e5},
 };
-INSTANTIATE_TEST_SUITE_P(
-    VectorMath, DoubleFunctions, testing::ValuesIn(doubleFunctions),
-    [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(VectorMath, DoubleFunctions,
+                         testing::ValuesIn(doubleFunctions),
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
 
 //===----------------------------------------------------------------------===//
 // pow, remainder, rounding
@@ -131,10 +133,12 @@ const KernelForm forms[] = {
 
 /// All pairs of values that a definition might treat apart.
 void makeSpecialPairs(std::vector<float> &a, std::vector<float> &b) {
-  const float values[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 2.0f, -2.0f,
-                          3.0f, -3.0f, 2.5f, 1e-45f, -1e-45f, 1e-38f, 3.4e38f,
-                          -3.4e38f, 16777215.0f, 16777216.0f, inf, -inf, nan,
-                          0.99999994f, -0.99999994f, 1.0000001f, 1e10f, 7.0f};
+  const float values[] = {
+      0.0f,    -0.0f,  1.0f,    -1.0f,       0.5f,         -0.5f,
+      2.0f,    -2.0f,  3.0f,    -3.0f,       2.5f,         1e-45f,
+      -1e-45f, 1e-38f, 3.4e38f, -3.4e38f,    16777215.0f,  16777216.0f,
+      inf,     -inf,   nan,     0.99999994f, -0.99999994f, 1.0000001f,
+      1e10f,   7.0f};
   for (float x : values)
     for (float y : values)
       a.push_back(x), b.push_back(y);
@@ -171,8 +175,8 @@ TEST(Pow, IsRoundedRightButForTies) {
   kernel(a.data(), b.data(), y.data(), a.size());
   double worst = 0;
   for (size_t i = 0; i < a.size(); ++i)
-    worst = std::max(worst,
-                     ulpError(y[i], std::pow(double(a[i]), double(b[i]))));
+    worst =
+        std::max(worst, ulpError(y[i], std::pow(double(a[i]), double(b[i]))));
   EXPECT_LE(worst, 0.51);
 }
 

@@ -57,7 +57,8 @@ static std::string writeModule(llvm::StringRef body, const KernelForm &form) {
   text = replaceAll(text, "LANES", std::to_string(scalar ? 1 : form.lanes));
   text = replaceAll(text, "ONE", scalar ? "1.0 : TYPE" : "dense<1.0> : TYPE");
   text = replaceAll(text, "ZERO", scalar ? "0.0 : TYPE" : "dense<0.0> : TYPE");
-  text = replaceAll(text, "BOOLS", scalar ? "i1" : replaceAll(type, form.element, "i1"));
+  text = replaceAll(text, "BOOLS",
+                    scalar ? "i1" : replaceAll(type, form.element, "i1"));
   return replaceAll(text, "TYPE", type);
 }
 

@@ -33,8 +33,7 @@ llvm::ArrayRef<Function> functions();
 double ulpError(float y, double reference);
 
 /// Compares every `stride`th pattern of 32 bits.
-Errors sweep(const Function &function, const KernelForm &form,
-             uint64_t stride);
+Errors sweep(const Function &function, const KernelForm &form, uint64_t stride);
 
 } // namespace keratin::test
 
