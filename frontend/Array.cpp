@@ -154,8 +154,9 @@ int64_t checkedByteSize(DType dtype, const std::vector<int64_t> &shape) {
 
 std::shared_ptr<void> allocate(int64_t bytes) {
   constexpr std::align_val_t alignment{64};
-  void *memory = ::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)),
-                                alignment, std::nothrow);
+  void *memory =
+      ::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)),
+                     alignment, std::nothrow);
   if (!memory)
     throw Error("out of memory: an array of " + std::to_string(bytes) +
                 " bytes");

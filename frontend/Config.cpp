@@ -36,8 +36,8 @@ DType checkedFloatx(DType dtype) {
 }
 
 DType parseFloatx(const std::string &name) {
-  for (DType dtype : {DType::Float16, DType::BFloat16, DType::Float32,
-                      DType::Float64})
+  for (DType dtype :
+       {DType::Float16, DType::BFloat16, DType::Float32, DType::Float64})
     if (dtypeName(dtype) == name)
       return dtype;
   refuse("floatx", "'" + name + "'",

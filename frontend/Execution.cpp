@@ -55,8 +55,8 @@ std::vector<Array> run(Compiled &code, const std::vector<Array> &arguments) {
   ktn_status_t status = info.run(info.weights, arena.data(), batch,
                                  inputs.data(), outputs.data());
   if (status != KTN_OK)
-    throw Error("function '" + std::string(info.name) + "' failed with status " +
-                std::to_string(status));
+    throw Error("function '" + std::string(info.name) +
+                "' failed with status " + std::to_string(status));
   return results;
 }
 

@@ -24,9 +24,8 @@ public:
       visit(Graph::valueOf(value));
     while (!pending.empty())
       visitOperands(*pending.pop_back_val());
-    llvm::sort(ops, [](Operation *a, Operation *b) {
-      return a->isBeforeInBlock(b);
-    });
+    llvm::sort(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   }
 
   SmallVector<Operation *> ops;
@@ -155,8 +154,8 @@ private:
       arguments[variable.get()] = function.getArgument(index++);
     for (Operation *op : slice.ops)
       if (isa<ktn::ReadOp>(op))
-        if (Value argument = arguments.lookup(
-                graph.findVariable(op->getResult(0)).get()))
+        if (Value argument =
+                arguments.lookup(graph.findVariable(op->getResult(0)).get()))
           mapping.map(op->getResult(0), argument);
   }
 
@@ -168,11 +167,10 @@ private:
     if (mapping.contains(op.getResult(0)))
       return;
     VariablePtr variable = graph.findVariable(op.getResult(0));
-    mapping.map(op.getResult(0),
-                ktn::ConstantOp::create(b, op.getLoc(),
-                                        op.getResult(0).getType(),
-                                        graph.attributeOf(*variable))
-                    .getResult());
+    mapping.map(op.getResult(0), ktn::ConstantOp::create(
+                                     b, op.getLoc(), op.getResult(0).getType(),
+                                     graph.attributeOf(*variable))
+                                     .getResult());
   }
 
   Graph &graph;

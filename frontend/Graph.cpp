@@ -94,8 +94,7 @@ static void checkShape(const Shape &shape) {
     // A tensor of 2^60 elements has no byte size that fits.
     if (extent > 0 && (llvm::MulOverflow(elements, extent, elements) ||
                        elements > (int64_t(1) << 60)))
-      throw Error("shape " + shapeName(shape) +
-                  " has more than 2^60 elements");
+      throw Error("shape " + shapeName(shape) + " has more than 2^60 elements");
   }
 }
 
@@ -162,10 +161,9 @@ Attribute Graph::attributeFor(const AttributeValue &value) {
       return TypeAttr::get(graph.elementType(dtype));
     }
     Attribute operator()(ChannelOrder order) {
-      return ktn::DataFormatAttr::get(b.getContext(),
-                                      order.channelsFirst
-                                          ? ktn::DataFormat::ChannelsFirst
-                                          : ktn::DataFormat::ChannelsLast);
+      return ktn::DataFormatAttr::get(
+          b.getContext(), order.channelsFirst ? ktn::DataFormat::ChannelsFirst
+                                              : ktn::DataFormat::ChannelsLast);
     }
     Attribute operator()(Number number) {
       Type type = graph.elementType(number.dtype);
@@ -255,8 +253,7 @@ Tensor Graph::variable(const Array &value, std::string_view name) {
 
 Tensor Graph::constant(const Array &value, std::string_view name) {
   llvm::StringRef label = name.empty() ? "constant" : llvm::StringRef(name);
-  OperationState state(locationFor(label),
-                       ktn::ConstantOp::getOperationName());
+  OperationState state(locationFor(label), ktn::ConstantOp::getOperationName());
   std::string scope = current_name_scope();
   state.addAttribute(
       "value", attributeOf(value, scope.empty() ? label.str()
@@ -292,9 +289,9 @@ void Graph::inferTypes(OperationState &state) {
                                                  attributes, emitError)))
       return;
   }
-  if (failed(interface->inferReturnTypes(
-          context.get(), state.location, state.operands, attributes, properties,
-          state.regions, state.types)))
+  if (failed(interface->inferReturnTypes(context.get(), state.location,
+                                         state.operands, attributes, properties,
+                                         state.regions, state.types)))
     state.types.clear();
   if (storage)
     name.destroyOpProperties(properties);

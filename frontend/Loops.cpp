@@ -26,8 +26,7 @@ public:
   }
 
   Tensor addArgument(Type type) {
-    return graph.wrap(
-        getBlock().addArgument(type, graph.locationFor("scan")));
+    return graph.wrap(getBlock().addArgument(type, graph.locationFor("scan")));
   }
   Tensor addState(const Tensor &initial) override {
     init.push_back(initial);
@@ -70,8 +69,8 @@ ScanStep Graph::appendScan(const Tensors &xs, const Tensors &initial,
   FailureOr<SmallVector<Type>> types = failure();
   {
     Diagnostics diagnostics(*context);
-    types = ktn::ScanOp::inferBodyArgumentTypes(state.location, sequences,
-                                                starts);
+    types =
+        ktn::ScanOp::inferBodyArgumentTypes(state.location, sequences, starts);
     if (failed(types))
       throw Error(diagnostics.message("the sequences do not fit", "scan"));
   }

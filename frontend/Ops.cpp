@@ -93,7 +93,8 @@ Tensor argmin(const Tensor &x, int64_t axis, bool keepdims) {
 
 Tensor softmax(const Tensor &x, int64_t axis) {
   requireTensor(x, "softmax", "x");
-  return emit("softmax", {x}, {{"axis", normalizeAxis(axis, ndim(x), "softmax")}});
+  return emit("softmax", {x},
+              {{"axis", normalizeAxis(axis, ndim(x), "softmax")}});
 }
 
 //===----------------------------------------------------------------------===//

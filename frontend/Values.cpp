@@ -5,6 +5,8 @@
 #include "keratin/backend.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -150,23 +152,78 @@ void batch_set_value(const std::vector<std::pair<Tensor, Array>> &tuples) {
 // Gradients
 //===----------------------------------------------------------------------===//
 
-/// The values on which `target` depends through differentiable ops.
-static llvm::DenseSet<Value> differentiableSources(Value target) {
-  llvm::DenseSet<Value> seen{target};
-  SmallVector<Value> pending{target};
-  while (!pending.empty()) {
-    Operation *op = pending.pop_back_val().getDefiningOp();
-    // A loop and a gradient are differentiated as wholes.
-    if (!op || (!isa<ktn::VjpOpInterface>(op) && op->getNumRegions() == 0 &&
-                !isa<ktn::GradientsOp>(op)))
-      continue;
-    for (Value operand : op->getOperands())
-      if (isa<FloatType>(getElementTypeOrSelf(operand)) &&
-          seen.insert(operand).second)
-        pending.push_back(operand);
+namespace {
+
+/// Walks from a loss to what it depends on.
+class GradientPaths {
+public:
+  explicit GradientPaths(Value loss) {
+    walk(loss, connected, [&](Operation *op) {
+      if (isDifferentiable(op))
+        return true;
+      if (!isa<ktn::StopGradientOp>(op))
+        blocking.push_back(op);
+      return false;
+    });
   }
-  return seen;
-}
+
+  /// Whether the loss depends on `value` through differentiable ops. Throws
+  /// Error when it depends on it only through ops without a derivative.
+  bool connects(Value value) const {
+    if (connected.contains(value))
+      return true;
+    for (Operation *op : blocking)
+      for (Value operand : inputsOf(op)) {
+        llvm::DenseSet<Value> behind;
+        walk(operand, behind,
+             [](Operation *op) { return !isa<ktn::StopGradientOp>(op); });
+        if (behind.contains(value))
+          throw Error("gradients: " + op->getName().stripDialect().str() +
+                      ", through which the loss depends on a variable, has no "
+                      "derivative");
+      }
+    return false;
+  }
+
+private:
+  static bool isFloating(Value value) {
+    return isa<FloatType>(getElementTypeOrSelf(value));
+  }
+
+  static bool isDifferentiable(Operation *op) {
+    return !isa<ktn::StopGradientOp>(op) &&
+           (isa<ktn::VjpOpInterface, ktn::GradientsOp>(op) ||
+            inputsOf(op).empty());
+  }
+
+  /// The operands, and what a loop uses from outside.
+  static SetVector<Value> inputsOf(Operation *op) {
+    SetVector<Value> inputs;
+    getUsedValuesDefinedAbove(op->getRegions(), inputs);
+    inputs.insert(op->operand_begin(), op->operand_end());
+    return inputs;
+  }
+
+  /// Adds to `seen` the floats on which `value` depends, as far as `passes`.
+  static void walk(Value value, llvm::DenseSet<Value> &seen,
+                   llvm::function_ref<bool(Operation *)> passes) {
+    SmallVector<Value> pending{value};
+    seen.insert(value);
+    while (!pending.empty()) {
+      Operation *op = pending.pop_back_val().getDefiningOp();
+      if (!op || !passes(op))
+        continue;
+      for (Value operand : inputsOf(op))
+        if (isFloating(operand) && seen.insert(operand).second)
+          pending.push_back(operand);
+    }
+  }
+
+  llvm::DenseSet<Value> connected;
+  SmallVector<Operation *> blocking;
+};
+
+} // namespace
 
 Tensors gradients(const Tensor &loss, const Tensors &variables) {
   requireTensor(loss, "gradients", "loss");
@@ -177,12 +234,13 @@ Tensors gradients(const Tensor &loss, const Tensors &variables) {
   if (!loss.id())
     return Tensors(variables.size());
 
-  llvm::DenseSet<Value> sources =
-      differentiableSources(Graph::valueOf(loss));
+  GradientPaths paths(Graph::valueOf(loss));
   Tensors connected;
-  for (const Tensor &variable : variables)
-    if (sources.contains(Graph::valueOf(variable)))
+  for (const Tensor &variable : variables) {
+    requireTensor(variable, "gradients", "a variable");
+    if (paths.connects(Graph::valueOf(variable)))
       connected.push_back(variable);
+  }
   if (connected.empty())
     return Tensors(variables.size());
 
@@ -190,8 +248,8 @@ Tensors gradients(const Tensor &loss, const Tensors &variables) {
   Tensors result;
   auto next = found.begin();
   for (const Tensor &variable : variables)
-    result.push_back(sources.contains(Graph::valueOf(variable)) ? *next++
-                                                                : Tensor());
+    result.push_back(paths.connects(Graph::valueOf(variable)) ? *next++
+                                                              : Tensor());
   return result;
 }
 

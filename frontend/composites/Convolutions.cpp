@@ -228,13 +228,11 @@ Tensor separable_conv2d(const Tensor &x, const Tensor &depthwise_kernel,
 
 /// The padding with which the convolution of an image of extent `out` has the
 /// extent `in`.
-static std::pair<int64_t, int64_t> transposedSame(int64_t in, int64_t out,
-                                                  int64_t window,
-                                                  int64_t stride) {
+static std::pair<int64_t, int64_t>
+transposedSame(int64_t in, int64_t out, int64_t window, int64_t stride) {
   // Without an extent, the result is the input's times the stride.
-  int64_t total = out == None || in == None
-                      ? window - stride
-                      : (in - 1) * stride + window - out;
+  int64_t total = out == None || in == None ? window - stride
+                                            : (in - 1) * stride + window - out;
   total = std::max<int64_t>(total, 0);
   return {total / 2, total - total / 2};
 }
@@ -264,8 +262,8 @@ static Tensor makeTransposed(std::string_view function, const Tensor &x,
     extents.push_back(output_shape[image.spatialAxis(i)]);
   if (padding.name() == "same")
     for (size_t i = 0; i < image.spatial; ++i) {
-      auto pair = transposedSame(image.extent(i), extents[i], windows[i],
-                                 strides[i]);
+      auto pair =
+          transposedSame(image.extent(i), extents[i], windows[i], strides[i]);
       amounts.insert(amounts.end(), {pair.first, pair.second});
     }
   else
@@ -313,8 +311,7 @@ Tensor conv3d_transpose(const Tensor &x, const Tensor &kernel,
 }
 
 Shape conv_transpose_output_shape(const Tensor &x, const Tensor &kernel,
-                                  const Ints &strides,
-                                  std::string_view padding,
+                                  const Ints &strides, std::string_view padding,
                                   const Ints &output_padding,
                                   std::string_view data_format,
                                   const Ints &dilation_rate) {

@@ -76,9 +76,8 @@ private:
     size_t dots = text.find("...");
     std::string labels = text;
     if (dots != std::string::npos) {
-      int64_t count =
-          rank < 0 ? ellipsisRank
-                   : rank - static_cast<int64_t>(text.size() - 3);
+      int64_t count = rank < 0 ? ellipsisRank
+                               : rank - static_cast<int64_t>(text.size() - 3);
       std::string axes;
       for (int64_t i = 0; i < count; ++i)
         axes += static_cast<char>(firstEllipsisLabel + i);

@@ -175,10 +175,9 @@ private:
     }
     if (whole)
       return x;
-    return emit("slice", {x},
-                {{"starts", starts},
-                 {"ends", Extents{ends}},
-                 {"strides", strides}});
+    return emit(
+        "slice", {x},
+        {{"starts", starts}, {"ends", Extents{ends}}, {"strides", strides}});
   }
 
   Tensor finish() {
@@ -207,9 +206,8 @@ Tensor getitem(const Tensor &x, const std::vector<Index> &indices) {
 Tensor one_hot(const Tensor &indices, int64_t num_classes, int64_t axis,
                DType dtype) {
   axis = normalizeAxis(axis, ndim(indices) + 1, "one_hot");
-  Tensor positions = isFloat(backend::dtype(indices))
-                         ? cast(indices, DType::Int32)
-                         : indices;
+  Tensor positions =
+      isFloat(backend::dtype(indices)) ? cast(indices, DType::Int32) : indices;
   // Classes along `axis`, to be compared with the indices everywhere else.
   Shape shape(static_cast<size_t>(ndim(indices) + 1), 1);
   shape[axis] = num_classes;
@@ -221,8 +219,7 @@ Tensor one_hot(const Tensor &indices, int64_t num_classes, int64_t axis,
 Tensor switch_(const Tensor &condition, const Tensor &then_expression,
                const Tensor &else_expression) {
   Tensor chosen = cast(condition, DType::Bool);
-  int64_t rank =
-      std::max(ndim(then_expression), ndim(else_expression));
+  int64_t rank = std::max(ndim(then_expression), ndim(else_expression));
   if (ndim(chosen) > rank)
     throw Error("switch: the condition has shape " +
                 shapeName(int_shape(condition)) +

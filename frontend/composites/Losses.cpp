@@ -29,13 +29,13 @@ Tensor sparse_categorical_crossentropy(const Tensor &target,
   axis = normalizeAxis(axis, ndim(output), "sparse_categorical_crossentropy");
   int64_t classes = int_shape(output)[axis];
   if (classes == None)
-    throw Error("sparse_categorical_crossentropy: the number of classes, axis " +
-                std::to_string(axis) + " of a tensor of shape " +
-                shapeName(int_shape(output)) + ", must be known");
-  Tensor labels =
-      ndim(target) == ndim(output) ? squeeze(target, axis) : target;
-  Tensor logs = from_logits ? log_softmax(output, axis)
-                            : log(clipProbabilities(output));
+    throw Error(
+        "sparse_categorical_crossentropy: the number of classes, axis " +
+        std::to_string(axis) + " of a tensor of shape " +
+        shapeName(int_shape(output)) + ", must be known");
+  Tensor labels = ndim(target) == ndim(output) ? squeeze(target, axis) : target;
+  Tensor logs =
+      from_logits ? log_softmax(output, axis) : log(clipProbabilities(output));
   return negative(
       sum(one_hot(labels, classes, axis, dtype(output)) * logs, axis));
 }
@@ -45,8 +45,7 @@ Tensor binary_crossentropy(const Tensor &target, const Tensor &output,
   requireTensor(target, "binary_crossentropy", "target");
   requireTensor(output, "binary_crossentropy", "output");
   if (from_logits)
-    return relu(output) - output * target +
-           log1p(exp(negative(abs(output))));
+    return relu(output) - output * target + log1p(exp(negative(abs(output))));
   Tensor p = clipProbabilities(output);
   return negative(target * log(p + epsilon()) +
                   (1 - target) * log(1 - p + epsilon()));

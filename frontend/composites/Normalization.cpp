@@ -27,8 +27,8 @@ Tensor batch_normalization(const Tensor &x, const Tensor &mean,
   requireTensor(mean, "batch_normalization", "mean");
   requireTensor(var, "batch_normalization", "var");
   return emit("batch_norm",
-              {x, channelVector(mean), channelVector(var),
-               channelVector(gamma), channelVector(beta)},
+              {x, channelVector(mean), channelVector(var), channelVector(gamma),
+               channelVector(beta)},
               {{"axis", normalizeAxis(axis, ndim(x), "batch_normalization")},
                {"epsilon", epsilon}},
               /*required=*/3);
@@ -85,9 +85,9 @@ Tensor layer_normalization(const Tensor &x, const Tensor &gamma,
                            double epsilon) {
   requireTensor(x, "layer_normalization", "x");
   if (isNarrow(x))
-    return cast(layer_normalization(widen(x), widen(gamma), widen(beta), axis,
-                                    epsilon),
-                dtype(x));
+    return cast(
+        layer_normalization(widen(x), widen(gamma), widen(beta), axis, epsilon),
+        dtype(x));
   std::vector<int64_t> axes =
       normalizeAxes(axis, ndim(x), "layer_normalization");
   Tensor centred = x - mean(x, axes, /*keepdims=*/true);

@@ -46,9 +46,8 @@ Tensor logsumexp(const Tensor &x, const Axes &axis, bool keepdims) {
   Tensor largest = stop_gradient(max(x, axis, /*keepdims=*/true));
   Tensor shift = where(isfinite(largest), largest, full_like(largest, 0));
   Tensor total = log(sum(exp(x - shift), axis, /*keepdims=*/true)) + shift;
-  return keepdims
-             ? total
-             : squeeze(total, normalizeAxes(axis, ndim(x), "logsumexp"));
+  return keepdims ? total
+                  : squeeze(total, normalizeAxes(axis, ndim(x), "logsumexp"));
 }
 
 /// Each slice along `axis` combined with all before it.
@@ -57,12 +56,12 @@ static Tensor accumulate(const Tensor &x, int64_t axis, double start,
   axis = normalizeAxis(axis, ndim(x), "cumulative function");
   Tensor sequence = moveaxis(x, axis, 0);
   Tensor first = squeeze(getitem(sequence, {Slice{0, 1}}), 0);
-  ScanStep scan = emitScan(
-      {sequence}, {full_like(first, start)}, /*reverse=*/false,
-      [&](ScanTrace &, const Tensors &slices, const Tensors &states) {
-        Tensor next = combine(states[0], slices[0]);
-        return ScanStep{{next}, {next}};
-      });
+  ScanStep scan =
+      emitScan({sequence}, {full_like(first, start)}, /*reverse=*/false,
+               [&](ScanTrace &, const Tensors &slices, const Tensors &states) {
+                 Tensor next = combine(states[0], slices[0]);
+                 return ScanStep{{next}, {next}};
+               });
   return moveaxis(scan.outputs[0], 0, axis);
 }
 

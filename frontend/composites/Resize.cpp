@@ -85,11 +85,10 @@ Tensor resize_images(const Tensor &x, int64_t height_factor,
                            width_factor, axis + 1);
   Tensor y = x;
   for (int64_t factor : {height_factor, width_factor}) {
-    y = resizeAxis(y, axis, knownExtent(x, axis) * factor, interpolation,
-                   [&](int64_t i) {
-                     return static_cast<double>(i) /
-                            static_cast<double>(factor);
-                   });
+    y = resizeAxis(
+        y, axis, knownExtent(x, axis) * factor, interpolation, [&](int64_t i) {
+          return static_cast<double>(i) / static_cast<double>(factor);
+        });
     ++axis;
   }
   return y;
@@ -111,8 +110,8 @@ Tensor resize(const Tensor &x, const Ints &size, std::string_view interpolation,
     throw Error("resize: size must be two numbers of 1 or more");
   Tensor y = x;
   for (int64_t extent : size) {
-    double scale = static_cast<double>(knownExtent(x, axis)) /
-                   static_cast<double>(extent);
+    double scale =
+        static_cast<double>(knownExtent(x, axis)) / static_cast<double>(extent);
     double centre = interpolation == "nearest" ? 0 : 0.5;
     y = resizeAxis(y, axis, extent, interpolation, [&](int64_t i) {
       return (static_cast<double>(i) + 0.5) * scale - centre;

@@ -91,7 +91,8 @@ private:
     RnnResult result;
     result.outputs = loop.outputs[0];
     result.states = {loop.states.begin(),
-                     loop.states.begin() + static_cast<int64_t>(initial.size())};
+                     loop.states.begin() +
+                         static_cast<int64_t>(initial.size())};
     if (hasPrevious)
       result.last_output = loop.states.back();
     else if (outputState < initial.size())
@@ -187,11 +188,11 @@ RnnResult rnn(const StepFunction &step_function, const Tensor &inputs,
 //===----------------------------------------------------------------------===//
 
 Tensor map_fn(const UnaryFunction &fn, const Tensor &elems) {
-  ScanStep loop = emitScan(
-      {elems}, {}, /*reverse=*/false,
-      [&](ScanTrace &, const Tensors &slices, const Tensors &) {
-        return ScanStep{{}, {fn(slices[0])}};
-      });
+  ScanStep loop =
+      emitScan({elems}, {}, /*reverse=*/false,
+               [&](ScanTrace &, const Tensors &slices, const Tensors &) {
+                 return ScanStep{{}, {fn(slices[0])}};
+               });
   return loop.outputs[0];
 }
 
@@ -200,17 +201,17 @@ static Tensor fold(const FoldFunction &fn, const Tensor &elems,
   Tensor rest = elems, start = initializer;
   if (!start) {
     start = getitem(elems, {reverse ? -1 : 0});
-    rest = getitem(elems, {reverse ? Slice{std::nullopt, -1}
-                                   : Slice{1, std::nullopt}});
+    rest = getitem(
+        elems, {reverse ? Slice{std::nullopt, -1} : Slice{1, std::nullopt}});
   } else if (!start.id()) {
     Tensor element = getitem(elems, {0});
     start = zeros_like(element, dtype(element)) + start;
   }
-  ScanStep loop = emitScan(
-      {rest}, {start}, reverse,
-      [&](ScanTrace &, const Tensors &slices, const Tensors &states) {
-        return ScanStep{{fn(states[0], slices[0])}, {}};
-      });
+  ScanStep loop =
+      emitScan({rest}, {start}, reverse,
+               [&](ScanTrace &, const Tensors &slices, const Tensors &states) {
+                 return ScanStep{{fn(states[0], slices[0])}, {}};
+               });
   return loop.states[0];
 }
 

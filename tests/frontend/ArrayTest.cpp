@@ -11,10 +11,11 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 TEST(Array, ConvertsHalvesBothWays) {
-  std::vector<float> values = {0, 1, -2.5f, 65504, 65520, 1e-7f, 6e-8f,
-                               std::numeric_limits<float>::infinity()};
-  std::vector<double> expected = {0, 1, -2.5, 65504, HUGE_VAL,
-                                  0x1p-23, 0x1p-24, HUGE_VAL};
+  std::vector<float> values = {
+      0,     1,     -2.5f, 65504,
+      65520, 1e-7f, 6e-8f, std::numeric_limits<float>::infinity()};
+  std::vector<double> expected = {0,        1,       -2.5,    65504,
+                                  HUGE_VAL, 0x1p-23, 0x1p-24, HUGE_VAL};
   Array halves = Array::of<float>({8}, values).to(DType::Float16);
   for (int64_t i = 0; i < 8; ++i)
     EXPECT_EQ(halves.at(i), expected[i]) << i;
@@ -46,18 +47,21 @@ TEST(Array, CopiesWhenASharedOneIsWritten) {
 }
 
 TEST(Array, RefusesShapesThatDoNotFit) {
-  EXPECT_THAT([] { Array(DType::Float32, {int64_t(1) << 40, int64_t(1) << 40}); },
-              ThrowsMessage<Error>(HasSubstr("more than 2^63 bytes")));
+  EXPECT_THAT(
+      [] { Array(DType::Float32, {int64_t(1) << 40, int64_t(1) << 40}); },
+      ThrowsMessage<Error>(HasSubstr("more than 2^63 bytes")));
   EXPECT_THAT([] { Array(DType::Float32, {2, -3}); },
               ThrowsMessage<Error>(HasSubstr("extent below 0")));
   EXPECT_THAT([] { Array::of<float>({2}, {1, 2, 3}); },
               ThrowsMessage<Error>("3 values do not fill the shape (2,)"));
-  EXPECT_THAT([] { Array(DType::Float32, {2, 3}).reshaped({4}); },
-              ThrowsMessage<Error>(HasSubstr("(2, 3) cannot have the shape (4,)")));
+  EXPECT_THAT(
+      [] { Array(DType::Float32, {2, 3}).reshaped({4}); },
+      ThrowsMessage<Error>(HasSubstr("(2, 3) cannot have the shape (4,)")));
 }
 
 TEST(DType, NamesAllThatAreKnownWhenOneIsNot) {
   EXPECT_EQ(parseDType("bfloat16"), DType::BFloat16);
-  EXPECT_THAT([] { parseDType("float8"); },
-              ThrowsMessage<Error>(HasSubstr("'float8' is none of bool, int8")));
+  EXPECT_THAT(
+      [] { parseDType("float8"); },
+      ThrowsMessage<Error>(HasSubstr("'float8' is none of bool, int8")));
 }

@@ -34,10 +34,10 @@ protected:
   }
   void expectRefusal(const char *json, const char *key, const char *value) {
     write(json);
-    EXPECT_THAT([] { K::reload_config(); },
-                ThrowsMessage<Error>(AllOf(HasSubstr("keras.json: "),
-                                           HasSubstr(key), HasSubstr(value),
-                                           HasSubstr("must be"))));
+    EXPECT_THAT(
+        [] { K::reload_config(); },
+        ThrowsMessage<Error>(AllOf(HasSubstr("keras.json: "), HasSubstr(key),
+                                   HasSubstr(value), HasSubstr("must be"))));
   }
 
   std::filesystem::path directory;

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace K = keratin::backend;
 using K::None;
@@ -24,7 +26,9 @@ std::vector<double> valuesOf(const Array &array) {
   return values;
 }
 
-std::vector<double> evaluate(const K::Tensor &x) { return valuesOf(K::eval(x)); }
+std::vector<double> evaluate(const K::Tensor &x) {
+  return valuesOf(K::eval(x));
+}
 
 Array floats(std::vector<int64_t> shape, std::vector<float> values) {
   return Array::of<float>(std::move(shape), values);
@@ -36,8 +40,8 @@ K::Tensor constant(std::vector<int64_t> shape, std::vector<float> values) {
 
 void expectNear(const K::Tensor &x, std::vector<double> expected,
                 double tolerance = 1e-5) {
-  EXPECT_THAT(evaluate(x), testing::Pointwise(testing::DoubleNear(tolerance),
-                                          expected));
+  EXPECT_THAT(evaluate(x),
+              testing::Pointwise(testing::DoubleNear(tolerance), expected));
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,9 +132,9 @@ TEST(FunctionErrors, NameTheInputThatDoesNotFit) {
   K::Tensor x = K::placeholder({None, 3}, DType::Float32, "fitting");
   K::Tensor i = K::placeholder({None}, DType::Int32, "index");
   K::Function f = K::function({x, i}, {K::sum(x)});
-  EXPECT_THAT([&] { f({}); },
-              ThrowsMessage<Error>(HasSubstr("takes 2 inputs ('fitting', 'index') "
-                                             "but 0 are given")));
+  EXPECT_THAT([&] { f({}); }, ThrowsMessage<Error>(HasSubstr(
+                                  "takes 2 inputs ('fitting', 'index') "
+                                  "but 0 are given")));
   EXPECT_THAT(
       [&] { f({floats({1, 4}, {1, 2, 3, 4}), Array(DType::Int32, {1})}); },
       ThrowsMessage<Error>("input 'fitting' has shape (1, 4) but the function "
@@ -176,8 +180,7 @@ TEST(Values, OfElementwiseFunctions) {
   expectNear(K::elu(constant({3}, {-1, 0, 1}), .5), {-.3160603, 0, 1});
   expectNear(K::l2_normalize(constant({2, 2}, {0, 0, 3, 4}), 1),
              {0, 0, .6, .8});
-  expectNear(K::gelu(constant({3}, {-1, 0, 2})),
-             {-.15865525, 0, 1.9544997});
+  expectNear(K::gelu(constant({3}, {-1, 0, 2})), {-.15865525, 0, 1.9544997});
 }
 
 TEST(Values, OfReductions) {
@@ -207,10 +210,10 @@ TEST(Values, OfIndices) {
 
 TEST(Values, OnAxesOfUnknownExtent) {
   K::Tensor x = K::placeholder({None});
-  K::Function f = K::function({x}, {K::getitem(x, {-2}),
-                                    K::getitem(x, {K::Slice{1, -1}}),
-                                    K::getitem(x, {K::Slice{-2, {}}}),
-                                    K::repeat_elements(x, 2, 0), K::mean(x)});
+  K::Function f =
+      K::function({x}, {K::getitem(x, {-2}), K::getitem(x, {K::Slice{1, -1}}),
+                        K::getitem(x, {K::Slice{-2, {}}}),
+                        K::repeat_elements(x, 2, 0), K::mean(x)});
   std::vector<Array> y = f({floats({4}, {1, 2, 3, 4})});
   EXPECT_EQ(y[0].at(0), 3);
   EXPECT_THAT(valuesOf(y[1]), ElementsAre(2, 3));
@@ -314,6 +317,100 @@ TEST(Gradients, AreNoneWhereNothingDepends) {
   K::Tensors found = K::gradients(K::sum(w * w), {other, w});
   EXPECT_FALSE(found[0]);
   expectNear(found[1], {2, 4});
+}
+
+TEST(Gradients, StopWhereTheyAreToldTo) {
+  K::Tensor w = K::variable(floats({2}, {1, 2}));
+  EXPECT_FALSE(K::gradients(K::sum(K::stop_gradient(w)), {w})[0]);
+  expectNear(K::gradients(K::sum(K::stop_gradient(w) * w), {w})[0], {1, 2});
+}
+
+TEST(Gradients, OfGradients) {
+  K::Tensor w = K::variable(floats({2}, {1, 2}));
+  K::Tensor first = K::gradients(K::sum(w * w * w), {w})[0];
+  expectNear(K::gradients(first, {w})[0], {6, 12});
+}
+
+TEST(Gradients, AreRefusedThroughOpsWithoutADerivative) {
+  K::Tensor w = K::variable(floats({1, 2}, {1, 2}));
+  K::Tensor loss = K::sum(K::cumsum(w * 2.0, 1));
+  EXPECT_THAT([&] { K::gradients(loss, {w}); },
+              ThrowsMessage<Error>(HasSubstr("scan, through which the loss")));
+}
+
+//===----------------------------------------------------------------------===//
+// Artefacts
+//===----------------------------------------------------------------------===//
+
+class Save : public testing::Test {
+protected:
+  void SetUp() override {
+    directory = std::filesystem::path(testing::TempDir()) / "keratin-save";
+    std::filesystem::create_directories(directory);
+    K::Tensor x = K::placeholder({None, 4}, DType::Float32, "features");
+    K::Tensor w = K::variable(Array::full({4, 8}, 0.5));
+    function = K::function({x}, {K::relu(K::dot(x, w))}, {},
+                           {.function = "tiny", .outputs = {"scores"}});
+  }
+  void TearDown() override { std::filesystem::remove_all(directory); }
+
+  std::filesystem::path directory;
+  K::Function function;
+};
+
+TEST_F(Save, WritesObjectAndHeader) {
+  function.save((directory / "tiny-net").string());
+  EXPECT_TRUE(std::filesystem::exists(directory / "tiny-net.o"));
+  std::ifstream header(directory / "tiny-net.h");
+  std::string text{std::istreambuf_iterator<char>(header), {}};
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("tiny_net"), HasSubstr("features"),
+                                   HasSubstr("scores")));
+}
+
+TEST_F(Save, WritesTheTextOfAStage) {
+  function.save((directory / "tiny").string(), {.emit = "linalg"});
+  std::ifstream file(directory / "tiny.mlir");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(text, HasSubstr("linalg.generic"));
+  EXPECT_THAT(function.lower("graph"), HasSubstr("ktn.dot_general"));
+  EXPECT_THAT(function.lower("graph", {.batch = 3}), HasSubstr("tiny"));
+}
+
+TEST_F(Save, ListsKernels) {
+  std::vector<K::KernelInfo> kernels = function.kernels();
+  ASSERT_FALSE(kernels.empty());
+  EXPECT_GT(kernels[0].flops[1], 0);
+}
+
+TEST_F(Save, RefusesWhatCannotBeWritten) {
+  auto save = [&](K::SaveOptions options) {
+    return [this, options] { function.save("never", options); };
+  };
+  EXPECT_THAT(save({.emit = "elf"}),
+              ThrowsMessage<Error>(HasSubstr("'elf' is nothing")));
+  EXPECT_THAT(save({.weights = "outside"}),
+              ThrowsMessage<Error>(HasSubstr("'embed' or 'external'")));
+  EXPECT_THAT(save({.name = "1st"}),
+              ThrowsMessage<Error>(HasSubstr("not a C identifier")));
+  EXPECT_THAT([&] { function.save((directory / "no" / "where").string()); },
+              ThrowsMessage<Error>(HasSubstr("where")));
+  K::SaveOptions options;
+  options.target = "z80";
+  EXPECT_THAT(save(options), ThrowsMessage<Error>(HasSubstr("z80")));
+}
+
+TEST_F(Save, CallsTheProfileHookAroundKernels) {
+  K::CompileSettings settings;
+  settings.profile = true;
+  function.configure(settings);
+  int calls = 0;
+  function.setProfileHook(
+      {{2, 4}},
+      [](void *user, int32_t, int32_t) { ++*static_cast<int *>(user); },
+      &calls);
+  function({Array::full({2, 4}, 1)});
+  EXPECT_GT(calls, 0);
+  EXPECT_EQ(calls % 2, 0);
 }
 
 } // namespace

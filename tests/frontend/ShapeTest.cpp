@@ -69,8 +69,9 @@ TEST(Shape, OfPythonIndices) {
   K::Tensor q = open({None, None, 4});
   K::Slice all;
   EXPECT_EQ(shapeOf(K::getitem(q, {all, -1})), Shape({None, 4}));
-  EXPECT_EQ(shapeOf(K::getitem(q, {all, K::Slice{{}, {}, -1}, K::Slice{{}, 2}})),
-            Shape({None, None, 2}));
+  EXPECT_EQ(
+      shapeOf(K::getitem(q, {all, K::Slice{{}, {}, -1}, K::Slice{{}, 2}})),
+      Shape({None, None, 2}));
   EXPECT_EQ(shapeOf(K::getitem(q, {K::Ellipsis{}, 0})), Shape({None, None}));
   EXPECT_EQ(shapeOf(K::getitem(q, {all, K::NewAxis{}, 0})),
             Shape({None, 1, 4}));
@@ -124,10 +125,10 @@ TEST(Shape, OfConvolutions) {
             Shape({None, None, 6}));
   EXPECT_EQ(shapeOf(K::depthwise_conv2d(image, open({3, 3, 3, 2}))),
             Shape({None, 30, 31, 6}));
-  EXPECT_EQ(shapeOf(K::conv2d_transpose(open({None, 2, 2, 5}),
-                                        open({3, 3, 4, 5}), {None, 4, 4, 4},
-                                        {2, 2}, "same")),
-            Shape({None, 4, 4, 4}));
+  EXPECT_EQ(
+      shapeOf(K::conv2d_transpose(open({None, 2, 2, 5}), open({3, 3, 4, 5}),
+                                  {None, 4, 4, 4}, {2, 2}, "same")),
+      Shape({None, 4, 4, 4}));
   EXPECT_EQ(shapeOf(K::pool2d(image, {2, 2}, {2, 2}, "same")),
             Shape({None, 16, 17, 3}));
   EXPECT_EQ(shapeOf(K::global_pool(image, "", "avg")), Shape({None, 3}));
@@ -171,8 +172,8 @@ TEST(ShapeErrors, NameBothShapes) {
 TEST(ShapeErrors, NameTheLayer) {
   K::NameScope block("block1");
   K::NameScope layer("dense");
-  refuses([&] { open({None, 3}) + open({None, 4}); }, "block1/dense: ",
-          "add: ");
+  refuses([&] { open({None, 3}) + open({None, 4}); },
+          "block1/dense: ", "add: ");
 }
 
 TEST(ShapeErrors, NameWhatIsAllowed) {

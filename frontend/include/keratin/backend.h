@@ -10,9 +10,9 @@
 // arguments throws keratin::Error at the call that made it. Includes no MLIR.
 //
 // The functions that are one op (abs, exp, tanh, sigmoid, add, maximum, pow,
-// equal, logical_and, where, shape, stop_gradient …) are in keratin/ops.h, which
-// keratin-opgen writes from the definitions of the ops. Numbers are accepted
-// wherever a Tensor is.
+// equal, logical_and, where, shape, stop_gradient …) are in keratin/ops.h,
+// which keratin-opgen writes from the definitions of the ops. Numbers are
+// accepted wherever a Tensor is.
 //
 // Threads: any thread may call any function; calls on one graph wait for each
 // other. The scope of a NameScope is its thread.
@@ -261,7 +261,8 @@ Tensor pad(const Tensor &x,
 using PadPair = std::pair<int64_t, int64_t>;
 Tensor temporal_padding(const Tensor &x, PadPair padding = {1, 1});
 Tensor spatial_2d_padding(const Tensor &x,
-                          const std::vector<PadPair> &padding = {{1, 1}, {1, 1}},
+                          const std::vector<PadPair> &padding = {{1, 1},
+                                                                 {1, 1}},
                           std::string_view data_format = "");
 Tensor spatial_3d_padding(const Tensor &x,
                           const std::vector<PadPair> &padding = {{1, 1},
@@ -356,8 +357,7 @@ Tensor conv2d(const Tensor &x, const Tensor &kernel,
               std::string_view data_format = "",
               const Ints &dilation_rate = {1, 1}, int64_t groups = 1);
 Tensor conv3d(const Tensor &x, const Tensor &kernel,
-              const Ints &strides = {1, 1, 1},
-              const Padding &padding = "valid",
+              const Ints &strides = {1, 1, 1}, const Padding &padding = "valid",
               std::string_view data_format = "",
               const Ints &dilation_rate = {1, 1, 1}, int64_t groups = 1);
 /// Any number of spatial axes (1 to 3): the one that the others call.
@@ -396,8 +396,7 @@ Tensor conv1d_transpose(const Tensor &x, const Tensor &kernel,
                         std::string_view data_format = "",
                         int64_t dilation_rate = 1);
 Tensor conv2d_transpose(const Tensor &x, const Tensor &kernel,
-                        const Shape &output_shape,
-                        const Ints &strides = {1, 1},
+                        const Shape &output_shape, const Ints &strides = {1, 1},
                         const Padding &padding = "valid",
                         std::string_view data_format = "",
                         const Ints &dilation_rate = {1, 1});
@@ -414,8 +413,7 @@ Tensor conv_transpose(const Tensor &x, const Tensor &kernel,
 /// The output shape that a ConvTranspose layer has; `output_padding` may be
 /// empty.
 Shape conv_transpose_output_shape(const Tensor &x, const Tensor &kernel,
-                                  const Ints &strides,
-                                  std::string_view padding,
+                                  const Ints &strides, std::string_view padding,
                                   const Ints &output_padding,
                                   std::string_view data_format,
                                   const Ints &dilation_rate);
@@ -430,8 +428,7 @@ Tensor pool2d(const Tensor &x, const Ints &pool_size,
               std::string_view data_format = "",
               std::string_view pool_mode = "max");
 Tensor pool3d(const Tensor &x, const Ints &pool_size,
-              const Ints &strides = {1, 1, 1},
-              const Padding &padding = "valid",
+              const Ints &strides = {1, 1, 1}, const Padding &padding = "valid",
               std::string_view data_format = "",
               std::string_view pool_mode = "max");
 /// Any number of spatial axes (1 to 3).

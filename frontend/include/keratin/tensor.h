@@ -51,9 +51,7 @@ public:
   explicit operator bool() const { return kind != Kind::None; }
   /// Whether both are the same value of the same graph; `equal` compares
   /// elements.
-  bool is(const Tensor &other) const {
-    return value && value == other.value;
-  }
+  bool is(const Tensor &other) const { return value && value == other.value; }
   /// A key for maps and sets: two tensors have the same if one `is` the other.
   const void *id() const { return value; }
 
