@@ -2,6 +2,7 @@
 #include "passes/BatchSizes.h"
 #include "passes/KernelGroups.h"
 #include "passes/Passes.h"
+#include "passes/UnitAxes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -106,41 +107,6 @@ int64_t tripCount(Operation *op) {
 
 DenseI64ArrayAttr toAttr(OpBuilder &b, BatchSize size) {
   return b.getDenseI64ArrayAttr({size.fixed, size.perBatch});
-}
-
-//===----------------------------------------------------------------------===//
-// Unit axes
-//===----------------------------------------------------------------------===//
-
-/// Reads the source of an `expand_shape` that only adds unit axes directly, so
-/// that a `keepdims` between a reduction and its use does not part them.
-void foldUnitExpansions(linalg::GenericOp generic) {
-  SmallVector<AffineMap> maps = generic.getIndexingMapsArray();
-  bool changed = false;
-  for (OpOperand *input : generic.getDpsInputOperands()) {
-    auto expand = input->get().getDefiningOp<tensor::ExpandShapeOp>();
-    if (!expand)
-      continue;
-    ArrayRef<int64_t> shape = expand.getResultType().getShape();
-    AffineMap &map = maps[input->getOperandNumber()];
-    SmallVector<AffineExpr> kept;
-    for (const ReassociationIndices &group : expand.getReassociationIndices()) {
-      SmallVector<int64_t> large = llvm::filter_to_vector(
-          group, [&](int64_t axis) { return shape[axis] != 1; });
-      if (large.size() > 1)
-        break;
-      kept.push_back(map.getResult(large.empty() ? group.front() : large[0]));
-    }
-    if (kept.size() != expand.getReassociationIndices().size())
-      continue;
-    map = AffineMap::get(map.getNumDims(), 0, kept, generic.getContext());
-    input->set(expand.getSrc());
-    changed = true;
-  }
-  // A loop whose extent only a dropped unit axis told is kept as it was.
-  if (changed && inversePermutation(concatAffineMaps(maps, generic.getContext())))
-    generic.setIndexingMapsAttr(
-        Builder(generic.getContext()).getAffineMapArrayAttr(maps));
 }
 
 //===----------------------------------------------------------------------===//
@@ -471,7 +437,7 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
 
   LogicalResult run(func::FuncOp function, Outliner &outliner) {
     if (fuse)
-      function.walk(foldUnitExpansions);
+      foldUnitAxes(function);
     SmallVector<Block *> blocks = {&function.front()};
     function.walk(
         [&](scf::ForOp loop) { blocks.push_back(loop.getBody()); });

@@ -155,3 +155,46 @@ func.func @twins(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor
   } -> tensor<8xf32>
   return %x, %y, %z : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#keep = affine_map<(d0, d1) -> (d0, 0)>
+
+// A mean that keeps its axis of extent 1 is still one value a row: the mean and
+// what it is subtracted from are one kernel with one result.
+// CHECK-LABEL: func @centre(
+// CHECK:         %[[Y:.+]] = call @{{[a-z_.0-9]+}}(
+// CHECK-NEXT:    return %[[Y]]
+// CHECK:       ktn.kernel = "rows"
+// ALONE-LABEL: func @centre(
+func.func @centre(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %count = arith.constant 16.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x16xf32>
+  %e = tensor.empty(%n) : tensor<?x16xf32>
+  %er = tensor.empty(%n) : tensor<?xf32>
+  %ek = tensor.empty(%n) : tensor<?x1xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%er : tensor<?xf32>) -> tensor<?xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+    ins(%x : tensor<?x16xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  %mean = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%sum : tensor<?xf32>) outs(%ek : tensor<?x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.divf %a, %count : f32
+    linalg.yield %s : f32
+  } -> tensor<?x1xf32>
+  %y = linalg.generic {indexing_maps = [#id, #keep, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%x, %mean : tensor<?x16xf32>, tensor<?x1xf32>) outs(%e : tensor<?x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.subf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?x16xf32>
+  return %y : tensor<?x16xf32>
+}
