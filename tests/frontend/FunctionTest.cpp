@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 namespace K = keratin::backend;
 using K::None;
@@ -116,6 +119,28 @@ TEST(Function, ResolvesTheLearningPhase) {
   K::Function fed = K::function({x, K::learning_phase()}, {x + 1.0});
   K::set_learning_phase(1);
   EXPECT_EQ(K::function({x}, {y})({floats({1}, {1})})[0].at(0), 2);
+}
+
+TEST(Function, MayBeCalledByManyThreads) {
+  K::Tensor x = K::placeholder({None});
+  K::Tensor count = K::variable(floats({}, {0}));
+  K::Function f = K::function({x}, {K::exp(x)}, {K::update_add(count, 0.0)});
+  std::atomic<int> wrong = 0;
+  auto call = [&](int thread) {
+    K::GraphScope scope; // what a thread builds does not disturb others
+    K::Tensor y = K::placeholder({2}) * 2.0;
+    for (int64_t size = 1; size < 4; ++size) {
+      Array result = f({Array::full({size}, thread)})[0];
+      wrong += result.size() != size ||
+               std::abs(result.at(0) / std::exp(double(thread)) - 1) > 1e-5;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back(call, thread);
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 //===----------------------------------------------------------------------===//
