@@ -19,7 +19,6 @@
 using namespace mlir;
 
 namespace keratin {
-#define GEN_PASS_DEF_HIDEKERNELS
 #define GEN_PASS_DEF_PREPAREMEMREFS
 #define GEN_PASS_DEF_ROUNDTOBF16
 #include "passes/Passes.h.inc"
@@ -98,18 +97,6 @@ template <typename OpTy> struct ConvertByF32 : OpRewritePattern<OpTy> {
   }
 };
 
-struct HideKernels : impl::HideKernelsBase<HideKernels> {
-  void runOnOperation() override {
-    SymbolTable symbols(getOperation());
-    for (auto kernel : getOperation().getOps<func::FuncOp>()) {
-      if (!kernel.isPrivate() || kernel.isDeclaration())
-        continue;
-      if (failed(symbols.rename(kernel, ("kernel." + kernel.getName()).str())))
-        return signalPassFailure(); // it has said why
-    }
-  }
-};
-
 struct RoundToBf16 : impl::RoundToBf16Base<RoundToBf16> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -131,7 +118,6 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
     math.hasRounding = options.rounding;
     pm.addPass(createExpandMath(math));
   } else {
-    pm.addPass(createHideKernels());
     ConvertMathToLLVMPassOptions exact;
     exact.approximateLog1p = false;
     pm.addPass(createConvertMathToLLVMPass(exact));

@@ -225,16 +225,6 @@ def ReduceLanes : Pass<"ktn-reduce-lanes"> {
                            "::mlir::vector::VectorDialect"];
 }
 
-def HideKernels : Pass<"ktn-hide-kernels", "::mlir::ModuleOp"> {
-  let summary = "Give kernels names that no C function has";
-  let description = [{
-    Kernels are named after layers, and a layer may be called `erf`. `@erf`
-    becomes `@kernel.erf`, so that `convert-math-to-libm` declares its own.
-
-    Requires: the `loops` stage.
-  }];
-}
-
 def RoundToBf16 : Pass<"ktn-round-to-bf16"> {
   let summary = "Convert numbers to bf16 by way of f32";
   let description = [{

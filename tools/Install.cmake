@@ -31,6 +31,5 @@ write_basic_package_version_file(KeratinConfigVersion.cmake
 install(FILES
     ${CMAKE_CURRENT_BINARY_DIR}/KeratinConfig.cmake
     ${CMAKE_CURRENT_BINARY_DIR}/KeratinConfigVersion.cmake
+    ${CMAKE_CURRENT_LIST_DIR}/KeratinModel.cmake
   DESTINATION ${cmake_dir})
-install(FILES ${CMAKE_CURRENT_LIST_DIR}/KeratinModel.cmake
-  DESTINATION ${cmake_dir} OPTIONAL)
