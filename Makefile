@@ -22,7 +22,7 @@ test: build
 bench: build
 	$(BUILD)/bin/keratin-bench
 
-# Errors of the vector mathematics over all floats. Takes hours.
+# Errors of the vector mathematics over all floats. Takes half an hour.
 ulp: build
 	$(BUILD)/bin/keratin-ulp
 

@@ -30,8 +30,8 @@ static constexpr double twoOverPi = 0.63661977236758138;
 
 /// What is particular to a float format.
 struct VectorMath::Table {
-  unsigned mantissaBits; ///< stored ones; also the distance of subnormals
-  double magic;          ///< 1.5 2^mantissaBits: + magic - magic rounds
+  int mantissaBits; ///< stored ones; also the distance of subnormals
+  double magic;     ///< 1.5 2^mantissaBits: + magic - magic rounds
   double smallestNormal;
   double ln2High, ln2Low; ///< the high part leaves room for k in a product
   double expLow, expHigh; ///< past them the result is 0 or infinite anyway
@@ -490,7 +490,7 @@ Value VectorMath::exponentAsFloat(Value exponent) {
 /// x = 2^k (1 + f), for positive x; subnormal ones are scaled first.
 VectorMath::LogParts VectorMath::splitForLog(Value x) {
   Value subnormal = lessThan(x, constant(table.smallestNormal));
-  double distance = table.mantissaBits;
+  int distance = table.mantissaBits;
   Value y = select(subnormal, mul(x, constant(std::ldexp(1.0, distance))), x);
   Value bits = asInteger(y);
   Value exponent =
