@@ -15,10 +15,10 @@ struct TooMuchWork {
   std::string why;
 };
 
-/// Builds the graph of a model from its configuration: Functional and
-/// Sequential models, nested ones, and layers that are called several times.
 using InputShapes = std::map<std::string, K::Shape>;
 
+/// Builds the graph of a model from its configuration: Functional and
+/// Sequential models, nested ones, and layers that are called several times.
 class GraphReader {
 public:
   /// `inputShapes` gives extents that the file leaves open.
@@ -38,40 +38,14 @@ public:
   /// The inputs alone, without building what follows from them.
   std::vector<K::TensorInfo> readInputs(const Json &object);
 
-private:
-  /// A reference [layer name, call, output].
-  struct Reference {
-    std::string layer;
-    size_t call = 0;
-    size_t output = 0;
-    /// What the file says about the tensor, for when its layer failed.
-    const Json *shape = nullptr;
-    const Json *dtype = nullptr;
-  };
-  struct CallNode {
-    size_t layer = 0;
-    const Json *arguments = nullptr;
-    std::vector<Reference> reads;
-    std::vector<size_t> readers;
-    size_t waitsFor = 0;
-    bool done = false;
-    std::vector<Value> outputs;
-  };
-  struct LayerNode {
-    const Json *object = nullptr;
-    std::string name;
-    std::string path;
-    std::string group;
-    size_t firstCall = 0;
-    size_t calls = 0;
-    bool isInput = false;
-    bool isModel = false;
-  };
-  /// One Functional model while it is built.
-  struct Functional;
-
+  /// Builds a call of a layer or a model. Empty if there is a problem.
   std::vector<Value> buildObject(const Json &object, const std::string &path,
                                  const Call &call, const WeightScope &scope);
+  /// Names the problems of layers that cannot be built for want of an input.
+  void checkObject(const Json &object, const std::string &path);
+  void problem(const std::string &line) { problems.add(line); }
+
+private:
   std::vector<Value> buildLayer(const Json &object, const std::string &path,
                                 const Call &call, const WeightScope &scope);
   std::vector<Value> buildSequential(const Json &config,
@@ -80,8 +54,6 @@ private:
   std::vector<Value> buildFunctional(const Json &config,
                                      const std::string &path, const Call *call,
                                      const WeightScope &scope, Result *result);
-  /// Names the problems of layers that cannot be built for want of an input.
-  void checkObject(const Json &object, const std::string &path);
   void readSequential(const Json &config, Result &result);
   std::optional<K::TensorInfo> inputOf(const Json &config,
                                        const std::string &fallbackName);
@@ -95,9 +67,6 @@ private:
   InputShapes inputShapes;
   size_t callCount = 0;
 };
-
-/// Whether `object` is a model: `config` has a list of layers.
-bool isModel(const Json &object);
 
 } // namespace keratin::model
 

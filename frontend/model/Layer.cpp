@@ -277,7 +277,8 @@ const LayerEntry *model::findLayer(std::string_view className,
                poolingLayers(), normalizationLayers(), mergingLayers(),
                reshapingLayers(), recurrentLayers(), attentionLayers()});
   static const LayerTable operators =
-      collect({operatorNodes(), attentionOperators()});
+      collect({elementwiseOperators(), reduceOperators(), shapeOperators(),
+               attentionOperators()});
   const LayerTable &table = isOperator ? operators : layers;
   auto found = table.find(className);
   return found == table.end() ? nullptr : found->second;

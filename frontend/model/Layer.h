@@ -82,7 +82,9 @@ std::span<const LayerEntry> reshapingLayers();
 std::span<const LayerEntry> recurrentLayers();
 std::span<const LayerEntry> attentionLayers();
 /// Nodes of the graph that are functions of keras.ops.
-std::span<const LayerEntry> operatorNodes();
+std::span<const LayerEntry> elementwiseOperators();
+std::span<const LayerEntry> reduceOperators();
+std::span<const LayerEntry> shapeOperators();
 std::span<const LayerEntry> attentionOperators();
 
 /// The entry of a layer class or null. `isOperator` chooses between the two
