@@ -24,7 +24,7 @@ struct ArenaRequest {
 };
 
 struct ArenaLayout {
-  BatchSize bytes; ///< of the whole arena
+  BatchSize bytes;                      ///< of the whole arena
   llvm::SmallVector<BatchSize> offsets; ///< one a request
 };
 
@@ -33,8 +33,8 @@ struct ArenaLayout {
 /// (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
 /// Inference", 2020). What the batch scales stands behind all that it does not.
 /// Fails when a size overflows.
-llvm::FailureOr<ArenaLayout>
-layoutArena(llvm::ArrayRef<ArenaRequest> requests, int64_t alignment);
+llvm::FailureOr<ArenaLayout> layoutArena(llvm::ArrayRef<ArenaRequest> requests,
+                                         int64_t alignment);
 
 } // namespace keratin
 

@@ -70,8 +70,7 @@ static Value followShape(Value value) {
       break;
   }
   if (auto argument = dyn_cast<BlockArgument>(value))
-    if (auto loop =
-            dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
+    if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
       if (OpOperand *init = loop.getTiedLoopInit(argument))
         return followShape(init->get());
   return value;
@@ -179,18 +178,18 @@ std::optional<BatchSize> evaluateBatchSize(Value index) {
           [&](Operation *) { return evaluateBoth(divide); })
       .Case([&](affine::AffineApplyOp apply) -> std::optional<BatchSize> {
         // Evaluated at batch 0, 1 and 2: linear if the steps agree.
-        SmallVector<std::optional<BatchSize>> operands = llvm::map_to_vector(
-            apply.getMapOperands(),
-            [](Value v) { return evaluateBatchSize(v); });
+        SmallVector<std::optional<BatchSize>> operands =
+            llvm::map_to_vector(apply.getMapOperands(),
+                                [](Value v) { return evaluateBatchSize(v); });
         int64_t at[3];
         for (int64_t batch = 0; batch < 3; ++batch) {
           SmallVector<Attribute> values;
           for (std::optional<BatchSize> size : operands) {
             if (!size)
               return std::nullopt;
-            values.push_back(IntegerAttr::get(
-                IndexType::get(op->getContext()),
-                size->fixed + batch * size->perBatch));
+            values.push_back(
+                IntegerAttr::get(IndexType::get(op->getContext()),
+                                 size->fixed + batch * size->perBatch));
           }
           SmallVector<Attribute> folded;
           if (failed(apply.getAffineMap().constantFold(values, folded)))

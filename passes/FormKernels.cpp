@@ -88,11 +88,9 @@ BatchSize countBytes(Value tensor) {
   std::optional<BatchSize> count = shape ? evaluateCount(*shape) : std::nullopt;
   if (!count)
     return {};
-  int64_t bits = type.getElementType().isIntOrFloat()
-                     ? type.getElementTypeBitWidth()
-                     : 64;
-  return multiply(*count, BatchSize{(bits + 7) / 8, 0})
-      .value_or(BatchSize{});
+  int64_t bits =
+      type.getElementType().isIntOrFloat() ? type.getElementTypeBitWidth() : 64;
+  return multiply(*count, BatchSize{(bits + 7) / 8, 0}).value_or(BatchSize{});
 }
 
 /// How often `op` runs when its function runs once.
@@ -284,10 +282,10 @@ FailureOr<func::FuncOp> Outliner::build(const KernelGroup &group,
                                         ArrayRef<Value> results) {
   Location loc = group.ops.back()->getLoc();
   OpBuilder b(module.getContext());
-  auto kernel = func::FuncOp::create(
-      loc, "kernel",
-      b.getFunctionType(TypeRange(ValueRange(operands)),
-                        TypeRange(ValueRange(results))));
+  auto kernel =
+      func::FuncOp::create(loc, "kernel",
+                           b.getFunctionType(TypeRange(ValueRange(operands)),
+                                             TypeRange(ValueRange(results))));
   kernel.setPrivate();
   kernel->setAttr("ktn.kernel", b.getStringAttr(group.kind));
 
@@ -324,9 +322,9 @@ FailureOr<func::FuncOp> Outliner::build(const KernelGroup &group,
         }
         if (auto fill = init.getDefiningOp<linalg::FillOp>()) {
           cloneScalar(fill.getInputs().front());
-          target = linalg::FillOp::create(
-                       b, fill.getLoc(),
-                       map.lookup(fill.getInputs().front()), *target)
+          target = linalg::FillOp::create(b, fill.getLoc(),
+                                          map.lookup(fill.getInputs().front()),
+                                          *target)
                        .getResult(0);
         }
         local.map(init, *target);
@@ -382,9 +380,10 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
     });
     for (OpResult result : op->getResults())
       if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-            return !isMember(user->getBlock() == op->getBlock()
-                                 ? user
-                                 : op->getBlock()->findAncestorOpInBlock(*user));
+            return !isMember(
+                user->getBlock() == op->getBlock()
+                    ? user
+                    : op->getBlock()->findAncestorOpInBlock(*user));
           })) {
         FailureOr<Value> destination = makeDestination(b, result);
         if (failed(destination))
@@ -409,7 +408,8 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
   std::string layer = layerOf(group);
   func::FuncOp callee = unique(*kernel, operands, layer);
   auto call = func::CallOp::create(
-      b, NameLoc::get(b.getStringAttr(layer), last->getLoc()), callee, operands);
+      b, NameLoc::get(b.getStringAttr(layer), last->getLoc()), callee,
+      operands);
   BatchSize trips{tripCount(last), 0};
   call->setAttr("ktn.flops", toAttr(b, multiply(flops, trips).value_or(flops)));
   call->setAttr("ktn.bytes", toAttr(b, multiply(bytes, trips).value_or(bytes)));
@@ -439,8 +439,7 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
     if (fuse)
       foldUnitAxes(function);
     SmallVector<Block *> blocks = {&function.front()};
-    function.walk(
-        [&](scf::ForOp loop) { blocks.push_back(loop.getBody()); });
+    function.walk([&](scf::ForOp loop) { blocks.push_back(loop.getBody()); });
     for (Block *block : blocks) {
       SmallVector<KernelGroup> groups = formKernelGroups(*block, fuse);
       sortByGroup(*block, groups);

@@ -42,7 +42,8 @@ static bool isProduct(linalg::GenericOp generic) {
   return generic.getNumDpsInputs() == 2 &&
          linalg::detail::isContractionBody(
              *generic.getBlock(), [](Operation *first, Operation *second) {
-               return (isa<arith::MulFOp>(first) && isa<arith::AddFOp>(second)) ||
+               return (isa<arith::MulFOp>(first) &&
+                       isa<arith::AddFOp>(second)) ||
                       (isa<arith::MulIOp>(first) && isa<arith::AddIOp>(second));
              });
 }
@@ -50,15 +51,15 @@ static bool isProduct(linalg::GenericOp generic) {
 /// Whether some input is read at `d_i * s + d_j * t`, as by a sliding window.
 static bool hasWindow(linalg::GenericOp generic) {
   return llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
-    return llvm::any_of(
-        generic.getMatchingIndexingMap(input).getResults(), [](AffineExpr e) {
-          llvm::SmallDenseSet<unsigned, 4> dims;
-          e.walk([&](AffineExpr part) {
-            if (auto dim = dyn_cast<AffineDimExpr>(part))
-              dims.insert(dim.getPosition());
-          });
-          return dims.size() > 1;
-        });
+    return llvm::any_of(generic.getMatchingIndexingMap(input).getResults(),
+                        [](AffineExpr e) {
+                          llvm::SmallDenseSet<unsigned, 4> dims;
+                          e.walk([&](AffineExpr part) {
+                            if (auto dim = dyn_cast<AffineDimExpr>(part))
+                              dims.insert(dim.getPosition());
+                          });
+                          return dims.size() > 1;
+                        });
   });
 }
 
@@ -197,9 +198,9 @@ bool Grouper::dependsOn(Operation *op, const Members &members) const {
 bool Grouper::readsAtOwnPosition(linalg::GenericOp consumer,
                                  Value value) const {
   bool captured = false;
-  visitUsedValuesDefinedAbove(
-      consumer.getRegion(),
-      [&](OpOperand *use) { captured |= use->get() == value; });
+  visitUsedValuesDefinedAbove(consumer.getRegion(), [&](OpOperand *use) {
+    captured |= use->get() == value;
+  });
   if (captured)
     return false;
   return llvm::all_of(consumer->getOpOperands(), [&](OpOperand &use) {
@@ -243,8 +244,9 @@ void Grouper::growEpilogue(Members &members) {
   }
 }
 
-/// Grows the group of a row reduction by ops over the same rows: elementwise ones
-/// and reductions that follow from its values, and elementwise producers that only it needs.
+/// Grows the group of a row reduction by ops over the same rows: elementwise
+/// ones and reductions that follow from its values, and elementwise producers
+/// that only it needs.
 void Grouper::growRows(Members &members) {
   auto seed = cast<linalg::GenericOp>(members.front());
   unsigned rows = seed.getNumParallelLoops(), loops = seed.getNumLoops();
@@ -256,41 +258,54 @@ void Grouper::growRows(Members &members) {
       return;
   }
 
-  auto dependsOnlyOnRows = [&](AffineMap map) {
-    for (unsigned dim = rows; dim < map.getNumDims(); ++dim)
-      if (map.isFunctionOfDim(dim))
+  ArrayRef<int64_t> row = ArrayRef(extents).drop_front(rows);
+  // A row of one element and the values of a row are not to be told apart.
+  if (llvm::all_of(row, [](int64_t extent) { return extent == 1; }))
+    return;
+  auto trailing = [&](linalg::GenericOp generic) {
+    return SmallVector<int64_t>(
+        ArrayRef(generic.getStaticLoopRanges()).drop_front(rows));
+  };
+  auto isWhole = [&](linalg::GenericOp generic) {
+    return generic.getNumLoops() == loops && ArrayRef(trailing(generic)) == row;
+  };
+  auto isPerRow = [&](linalg::GenericOp generic) {
+    return isElementwise(generic) &&
+           llvm::all_of(trailing(generic),
+                        [](int64_t extent) { return extent == 1; });
+  };
+  // The loops of the rows, and zeros, or loops of one turn.
+  auto leadsToRow = [&](linalg::GenericOp generic, AffineMap map) {
+    for (auto [position, expr] : llvm::enumerate(map.getResults())) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      bool own = dim && (position < rows
+                             ? dim.getPosition() == position
+                             : dim.getPosition() >= rows && isPerRow(generic));
+      if (!own && (position < rows || !isa<AffineConstantExpr>(expr)))
         return false;
-    return true;
+    }
+    return map.getNumResults() >= rows;
   };
   auto fits = [&](Operation *op) {
     auto generic = dyn_cast<linalg::GenericOp>(op);
     if (!generic || !isFree(op) || readsElsewhere(generic) ||
-        generic->getNumResults() != 1)
+        generic->getNumResults() != 1 || generic.getNumLoops() < rows ||
+        ArrayRef(generic.getStaticLoopRanges()).take_front(rows) !=
+            ArrayRef(extents).take_front(rows))
       return false;
-    bool whole = generic.getNumLoops() == loops &&
-                 ArrayRef(generic.getStaticLoopRanges()) == ArrayRef(extents);
-    bool perRow = generic.getNumLoops() == rows && isElementwise(op) &&
-                  ArrayRef(generic.getStaticLoopRanges()) ==
-                      ArrayRef(extents).take_front(rows);
-    if (!perRow && !(whole && (isElementwise(op) || isRowReduction(op))))
+    bool whole = isWhole(generic) && (isElementwise(op) || isRowReduction(op));
+    if (!whole && !isPerRow(generic))
       return false;
     if (!isElementwise(op) && generic.getNumParallelLoops() != rows)
       return false;
     // Values of the group are read in their own row.
     return llvm::all_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
-      Operation *def = input->get().getDefiningOp();
-      AffineMap map = generic.getMatchingIndexingMap(input);
+      auto def = input->get().getDefiningOp<linalg::GenericOp>();
       if (!def || !members.contains(def))
         return true;
-      bool isRow = cast<RankedTensorType>(input->get().getType()).getRank() ==
-                   int64_t(loops);
-      if (isRow)
-        return map.isIdentity();
-      return dependsOnlyOnRows(map) &&
-             map.getMajorSubMap(rows) ==
-                 AffineMap::getMultiDimIdentityMap(map.getNumDims(),
-                                                   map.getContext())
-                     .getMajorSubMap(rows);
+      AffineMap map = generic.getMatchingIndexingMap(input);
+      return isElementwise(def) && isWhole(def) ? whole && map.isIdentity()
+                                                : leadsToRow(generic, map);
     });
   };
 
@@ -306,8 +321,8 @@ void Grouper::growRows(Members &members) {
       return position.lookup(a) < position.lookup(b);
     });
     for (Operation *user : candidates)
-      if (!members.contains(user) && user->getBlock() == &block &&
-          fits(user) && !dependsOn(user, members)) {
+      if (!members.contains(user) && user->getBlock() == &block && fits(user) &&
+          !dependsOn(user, members)) {
         members.insert(user);
         changed = true;
       }

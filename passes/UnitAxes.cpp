@@ -37,8 +37,7 @@ static void dropTrailingUnits(linalg::GenericOp generic) {
       !generic.getMatchingIndexingMap(generic.getDpsInitOperand(0))
            .isIdentity())
     return;
-  auto empty =
-      generic.getDpsInits().front().getDefiningOp<tensor::EmptyOp>();
+  auto empty = generic.getDpsInits().front().getDefiningOp<tensor::EmptyOp>();
   if (!empty)
     return;
 
@@ -63,8 +62,8 @@ static void dropTrailingUnits(linalg::GenericOp generic) {
       SmallVector<utils::IteratorType>(kept, utils::IteratorType::parallel));
   IRMapping mapping;
   generic.getRegion().cloneInto(&narrow.getRegion(), mapping);
-  Value wide = tensor::ExpandShapeOp::create(b, loc, type, narrow.getResult(0),
-                                             trailingGroups(kept, units), sizes);
+  Value wide = tensor::ExpandShapeOp::create(
+      b, loc, type, narrow.getResult(0), trailingGroups(kept, units), sizes);
   generic.getResult(0).replaceAllUsesWith(wide);
   generic.erase();
 }

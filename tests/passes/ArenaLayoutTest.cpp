@@ -18,15 +18,18 @@ bool collides(llvm::ArrayRef<ArenaRequest> requests, const ArenaLayout &layout,
   for (size_t i = 0; i < requests.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (requests[i].life.overlaps(requests[j].life) &&
-          at(layout.offsets[i]) < at(layout.offsets[j]) + at(requests[j].bytes) &&
+          at(layout.offsets[i]) <
+              at(layout.offsets[j]) + at(requests[j].bytes) &&
           at(layout.offsets[j]) < at(layout.offsets[i]) + at(requests[i].bytes))
         return true;
   return false;
 }
 
 TEST(ArenaLayout, ReusesBytesOfTheDead) {
-  ArenaRequest chain[] = {{{0, 100}, {0, 1}}, {{0, 100}, {1, 2}},
-                          {{0, 100}, {2, 3}}, {{0, 100}, {3, 4}}};
+  ArenaRequest chain[] = {{{0, 100}, {0, 1}},
+                          {{0, 100}, {1, 2}},
+                          {{0, 100}, {2, 3}},
+                          {{0, 100}, {3, 4}}};
   auto layout = layoutArena(chain, alignment);
   ASSERT_TRUE(succeeded(layout));
   EXPECT_EQ(layout->bytes, (BatchSize{0, 256}));

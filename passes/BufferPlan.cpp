@@ -1,0 +1,328 @@
+//===- BufferPlan.cpp - which tensors share a buffer, and where -----------===//
+#include "passes/BufferPlan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+int64_t elementBytes(Type type) {
+  return type.isIndex() ? 8 : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+}
+
+/// The constant that `tensor` is, seen through reshapes; or null.
+ElementsAttr constantBehind(Value tensor) {
+  while (auto *op = tensor.getDefiningOp()) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      return dyn_cast<ElementsAttr>(constant.getValue());
+    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp,
+             UnrealizedConversionCastOp>(op))
+      break;
+    tensor = op->getOperand(0);
+  }
+  return {};
+}
+
+FailureOr<unsigned> BufferPlan::makeBuffer(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  std::optional<SmallVector<BatchSize>> shape = evaluateShape(tensor);
+  std::optional<BatchSize> bytes = shape ? evaluateCount(*shape) : std::nullopt;
+  if (bytes)
+    bytes = multiply(*bytes, BatchSize{elementBytes(type.getElementType()), 0});
+  if (!bytes)
+    return emitError(tensor.getLoc())
+           << "size of " << type
+           << " is not a multiple of the batch or overflows";
+  Buffer buffer;
+  buffer.bytes = *bytes;
+  buffer.life = {now, now};
+  buffer.block = tensor.getParentBlock();
+  buffers.push_back(buffer);
+  return buffers.size() - 1;
+}
+
+/// Where `tensor` is; a constant gets a place among the weights.
+FailureOr<Place> BufferPlan::placeOf(Value tensor) {
+  if (const Place *place = find(tensor))
+    return *place;
+  ElementsAttr constant = constantBehind(tensor);
+  if (!constant)
+    return emitError(tensor.getLoc())
+           << "a value between kernels has no buffer";
+  FailureOr<unsigned> buffer = makeBuffer(tensor);
+  if (failed(buffer))
+    return failure();
+  buffers[*buffer].storage = Storage::Weights;
+  buffers[*buffer].weight = constant;
+  return Place{*buffer, {}};
+}
+
+void BufferPlan::touch(const Place &place) {
+  Buffer &buffer = buffers[place.buffer];
+  buffer.life.last = std::max(buffer.life.last, now);
+  for (auto [loop, begin] : openLoops)
+    if (buffer.life.first <= begin)
+      usedInLoop[loop].insert(place.buffer);
+}
+
+void BufferPlan::touch(Value value) {
+  if (const Place *place = find(value)) {
+    ++buffers[place->buffer].reads;
+    touch(*place);
+  }
+}
+
+void BufferPlan::copy(Operation *before, Value from, const Place &to) {
+  touch(from);
+  touch(to);
+  copies[before].emplace_back(from, to);
+}
+
+/// The place of a slice that is contiguous: whole in all axes but the first.
+FailureOr<Place> BufferPlan::slice(Operation *op, Place place, Value whole,
+                                   ArrayRef<OpFoldResult> offsets,
+                                   ArrayRef<OpFoldResult> sizes) {
+  auto type = cast<RankedTensorType>(whole.getType());
+  std::optional<SmallVector<BatchSize>> shape = evaluateShape(whole);
+  std::optional<BatchSize> stride =
+      shape ? evaluateCount(ArrayRef(*shape).drop_front()) : std::nullopt;
+  if (stride)
+    stride =
+        multiply(*stride, BatchSize{elementBytes(type.getElementType()), 0});
+  auto extentOf = [](OpFoldResult size) -> std::optional<BatchSize> {
+    if (std::optional<int64_t> constant = getConstantIntValue(size))
+      return BatchSize{*constant, 0};
+    return evaluateBatchSize(cast<Value>(size));
+  };
+  for (unsigned axis = 1; stride && axis < offsets.size(); ++axis)
+    if (!isZeroInteger(offsets[axis]) ||
+        extentOf(sizes[axis]) != (*shape)[axis])
+      stride = std::nullopt;
+  if (!stride)
+    return op->emitOpError("is not a slice along the outermost axis");
+  place.steps.emplace_back(offsets.front(), *stride);
+  return place;
+}
+
+LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
+  const Place *destination = find(insert.getDest());
+  if (!destination)
+    return insert.emitOpError("inserts into a tensor that has no buffer");
+  Place whole = *destination;
+  FailureOr<Place> target =
+      slice(insert, whole, insert.getDest(), insert.getMixedOffsets(),
+            insert.getMixedSizes());
+  if (failed(target))
+    return failure();
+  places[insert.getResult()] = whole;
+
+  // A value that is only made to be inserted is made in place.
+  auto isKnownBefore = [&](OpFoldResult index, const Buffer &buffer) {
+    auto value = dyn_cast<Value>(index);
+    if (!value || isa<BlockArgument>(value))
+      return true;
+    return value.getParentBlock() != buffer.block;
+  };
+  if (const Place *source = find(insert.getSource())) {
+    Buffer &buffer = buffers[source->buffer];
+    if (buffer.storage == Storage::Arena && source->steps.empty() &&
+        buffer.reads == 0 && buffer.block == insert->getBlock() &&
+        insert.getSource().hasOneUse() &&
+        isKnownBefore(target->steps.back().first, buffer)) {
+      unsigned inserted = source->buffer;
+      for (auto &[value, place] : places)
+        if (place.buffer == inserted)
+          place = *target;
+      touch(*target);
+      return success();
+    }
+  }
+  copy(insert, insert.getSource(), *target);
+  return success();
+}
+
+LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
+  SmallVector<Place> carried;
+  for (auto [argument, init, result] : llvm::zip_equal(
+           loop.getRegionIterArgs(), loop.getInitArgs(), loop.getResults())) {
+    const Place *start = find(init);
+    // An init that only the loop uses is where the loop goes on.
+    if (start && start->steps.empty() && init.hasOneUse() &&
+        bufferAt(*start).storage == Storage::Arena &&
+        bufferAt(*start).block == loop->getBlock() &&
+        bufferAt(*start).reads == 0) {
+      carried.push_back(*start);
+    } else {
+      FailureOr<unsigned> buffer = makeBuffer(init);
+      if (failed(buffer))
+        return failure();
+      buffers[*buffer].block = loop->getBlock();
+      carried.push_back(Place{*buffer, {}});
+      if (!init.getDefiningOp<tensor::EmptyOp>())
+        copy(loop, init, carried.back());
+    }
+    places[argument] = places[result] = carried.back();
+  }
+
+  unsigned begin = now;
+  openLoops.emplace_back(loop, begin);
+  for (const Place &place : carried)
+    touch(place);
+  if (failed(visit(*loop.getBody())))
+    return failure();
+
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  ++now;
+  for (auto [value, place] : llvm::zip_equal(yield.getOperands(), carried)) {
+    const Place *from = find(value);
+    if (from && from->buffer == place.buffer && from->steps.empty())
+      continue;
+    bool isCarried = from && llvm::any_of(carried, [&](const Place &other) {
+                       return other.buffer == from->buffer;
+                     });
+    if (!isCarried) {
+      copy(yield, value, place);
+      continue;
+    }
+    // States that trade places go through a buffer of their own.
+    FailureOr<unsigned> buffer = makeBuffer(value);
+    if (failed(buffer))
+      return failure();
+    copies[yield].insert(copies[yield].begin(), {value, Place{*buffer, {}}});
+    touch(value);
+    places[value] = Place{*buffer, {}};
+    copy(yield, value, place);
+  }
+  openLoops.pop_back();
+  ++now;
+  for (unsigned buffer : usedInLoop[loop])
+    buffers[buffer].life.last = std::max(buffers[buffer].life.last, now);
+  return success();
+}
+
+LogicalResult BufferPlan::visitReturn(func::ReturnOp op) {
+  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    const Place *place = find(value);
+    if (place && place->steps.empty() &&
+        bufferAt(*place).storage == Storage::Arena) {
+      buffers[place->buffer].storage = Storage::Output;
+      buffers[place->buffer].index = index;
+      continue;
+    }
+    FailureOr<unsigned> buffer = makeBuffer(value);
+    if (failed(buffer))
+      return failure();
+    buffers[*buffer].storage = Storage::Output;
+    buffers[*buffer].index = index;
+    copy(op, value, Place{*buffer, {}});
+  }
+  return success();
+}
+
+LogicalResult BufferPlan::visit(Operation *op) {
+  ++now;
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](scf::ForOp loop) { return visitLoop(loop); })
+      .Case([&](tensor::InsertSliceOp insert) { return visitInsert(insert); })
+      .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
+      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(
+          [&](Operation *view) {
+            if (const Place *place = find(view->getOperand(0))) {
+              Place same = *place;
+              places[view->getResult(0)] = same;
+            }
+            return success();
+          })
+      .Case([&](tensor::ExtractSliceOp extract) {
+        FailureOr<Place> whole = placeOf(extract.getSource());
+        if (failed(whole))
+          return failure();
+        FailureOr<Place> part =
+            slice(extract, *whole, extract.getSource(),
+                  extract.getMixedOffsets(), extract.getMixedSizes());
+        if (failed(part))
+          return failure();
+        places[extract.getResult()] = *part;
+        return success();
+      })
+      .Case([&](tensor::FromElementsOp elements) {
+        FailureOr<unsigned> buffer = makeBuffer(elements.getResult());
+        if (failed(buffer))
+          return failure();
+        places[elements.getResult()] = Place{*buffer, {}};
+        return success();
+      })
+      .Case([&](UnrealizedConversionCastOp cast) {
+        Value source = cast.getOperand(0), result = cast.getResult(0);
+        if (source.getDefiningOp<tensor::EmptyOp>()) {
+          FailureOr<unsigned> buffer = makeBuffer(source);
+          if (failed(buffer))
+            return failure();
+          buffers[*buffer].block = cast->getBlock();
+          places[result] = Place{*buffer, {}};
+        } else if (const Place *place = find(source)) {
+          Place same = *place;
+          places[result] = same;
+        }
+        return success();
+      })
+      .Case([&](func::CallOp call) {
+        // The last operands are destinations, written and not read.
+        for (Value operand : call.getOperands()) {
+          Value tensor =
+              operand.getDefiningOp<UnrealizedConversionCastOp>().getOperand(0);
+          if (const Place *place = find(operand)) {
+            touch(*place);
+            buffers[place->buffer].reads +=
+                !tensor.getDefiningOp<tensor::EmptyOp>();
+          }
+        }
+        return success();
+      })
+      .Case<tensor::EmptyOp, tensor::DimOp, scf::YieldOp>(
+          [](Operation *) { return success(); })
+      .Default([](Operation *other) -> LogicalResult {
+        if (isa<arith::ArithDialect>(other->getDialect()))
+          return success();
+        return other->emitOpError("is not expected between kernels");
+      });
+}
+
+LogicalResult BufferPlan::visit(Block &block) {
+  for (Operation &op : block)
+    if (failed(visit(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult BufferPlan::run() {
+  for (BlockArgument argument : function.getArguments()) {
+    FailureOr<unsigned> buffer = makeBuffer(argument);
+    if (failed(buffer))
+      return failure();
+    buffers[*buffer].storage = Storage::Input;
+    buffers[*buffer].index = argument.getArgNumber();
+    places[argument] = Place{*buffer, {}};
+  }
+  if (failed(visit(function.front())))
+    return failure();
+
+  SmallVector<ArenaRequest> requests;
+  SmallVector<unsigned> owners;
+  for (auto [index, buffer] : llvm::enumerate(buffers))
+    if (buffer.storage == Storage::Arena) {
+      requests.push_back({buffer.bytes, buffer.life});
+      owners.push_back(index);
+    }
+  FailureOr<ArenaLayout> planned = layoutArena(requests, bufferAlignment);
+  if (failed(planned))
+    return function.emitOpError("needs an arena whose size overflows");
+  layout = *planned;
+  for (auto [owner, offset] : llvm::zip_equal(owners, layout.offsets))
+    buffers[owner].offset = offset;
+  return success();
+}
+
+} // namespace keratin

@@ -1,0 +1,104 @@
+//===- BufferPlan.h - which tensors share a buffer, and where ---*- C++ -*-===//
+#ifndef KERATIN_PASSES_BUFFERPLAN_H
+#define KERATIN_PASSES_BUFFERPLAN_H
+
+#include "passes/ArenaLayout.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace keratin {
+
+/// Alignment in bytes of buffers and weights.
+inline constexpr int64_t bufferAlignment = 64;
+
+/// Bytes of one element in memory; a bool takes one.
+int64_t elementBytes(mlir::Type type);
+
+/// The constant that `tensor` is, seen through reshapes; or null.
+mlir::ElementsAttr constantBehind(mlir::Value tensor);
+
+/// What a buffer is part of.
+enum class Storage { Arena, Weights, Input, Output };
+
+struct Buffer {
+  Storage storage = Storage::Arena;
+  unsigned index = 0; ///< of the input or output
+  BatchSize bytes;
+  BatchSize offset;          ///< within its region, but for weights
+  mlir::ElementsAttr weight; ///< the elements, of weights
+  BufferLife life;
+  mlir::Block *block = nullptr; ///< where it is written first
+  unsigned reads = 0;
+};
+
+/// Where the elements of a tensor are: in a buffer, `index * stride` bytes
+/// after its start for each step.
+struct Place {
+  unsigned buffer = 0;
+  llvm::SmallVector<std::pair<mlir::OpFoldResult, BatchSize>, 2> steps;
+};
+
+/// Gives each tensor between the kernels of a function, whose kernels take
+/// memrefs already, a place: in the arena, among the weights, or in an input or
+/// output. Views share the place of what they view; states of a loop have one
+/// buffer for all its turns.
+class BufferPlan {
+public:
+  explicit BufferPlan(mlir::func::FuncOp function) : function(function) {}
+
+  /// Problems are diagnostics.
+  llvm::LogicalResult run();
+
+  const Buffer &bufferAt(const Place &place) const {
+    return buffers[place.buffer];
+  }
+  /// Null for constants, which have no place but among the weights.
+  const Place *find(mlir::Value value) const {
+    auto it = places.find(value);
+    return it == places.end() ? nullptr : &it->second;
+  }
+  /// Copies that must be made just before an operation.
+  llvm::ArrayRef<std::pair<mlir::Value, Place>>
+  copiesBefore(mlir::Operation *op) const {
+    auto it = copies.find(op);
+    return it == copies.end() ? llvm::ArrayRef<std::pair<mlir::Value, Place>>()
+                              : llvm::ArrayRef(it->second);
+  }
+  ArenaLayout layout;
+
+private:
+  llvm::LogicalResult visit(mlir::Block &block);
+  llvm::LogicalResult visit(mlir::Operation *op);
+  llvm::LogicalResult visitLoop(mlir::scf::ForOp loop);
+  llvm::LogicalResult visitInsert(mlir::tensor::InsertSliceOp insert);
+  llvm::LogicalResult visitReturn(mlir::func::ReturnOp op);
+
+  llvm::FailureOr<unsigned> makeBuffer(mlir::Value tensor);
+  llvm::FailureOr<Place> placeOf(mlir::Value tensor);
+  llvm::FailureOr<Place> slice(mlir::Operation *op, Place place,
+                               mlir::Value whole,
+                               llvm::ArrayRef<mlir::OpFoldResult> offsets,
+                               llvm::ArrayRef<mlir::OpFoldResult> sizes);
+  void touch(mlir::Value value);
+  void touch(const Place &place);
+  void copy(mlir::Operation *before, mlir::Value from, const Place &to);
+
+  mlir::func::FuncOp function;
+  llvm::SmallVector<Buffer> buffers;
+  llvm::DenseMap<mlir::Value, Place> places;
+  llvm::DenseMap<mlir::Operation *,
+                 llvm::SmallVector<std::pair<mlir::Value, Place>>>
+      copies;
+  /// Buffers of a block that are used in loops within it live to their end.
+  llvm::SmallVector<std::pair<mlir::scf::ForOp, unsigned>> openLoops;
+  llvm::DenseMap<mlir::Operation *, llvm::SetVector<unsigned>> usedInLoop;
+  unsigned now = 0;
+};
+
+} // namespace keratin
+
+#endif // KERATIN_PASSES_BUFFERPLAN_H
