@@ -95,7 +95,8 @@ struct Function::Impl {
   std::vector<Shape> savedShapes(const SaveOptions &options) const;
   /// The module after the passes up to a stage.
   OwningOpRef<ModuleOp> lowerTo(Stage stage, const CompileOptions &options);
-  void update(const std::vector<Array> &values);
+  /// Assigns what comes after the outputs to the variables.
+  void update(llvm::ArrayRef<Array> results);
 };
 
 static void checkDims(const TensorInfo &input, const Shape &shape) {
@@ -243,8 +244,9 @@ Function::Impl::prepare(const std::vector<Shape> &shapes) {
   return code;
 }
 
-void Function::Impl::update(const std::vector<Array> &values) {
-  for (auto [update, value] : llvm::zip_equal(cut.updates, values)) {
+void Function::Impl::update(llvm::ArrayRef<Array> results) {
+  for (auto [update, value] :
+       llvm::zip_equal(cut.updates, results.drop_front(outputs.size()))) {
     update.first->value = value;
     ++update.first->version;
   }
@@ -272,22 +274,19 @@ std::vector<Array> Function::operator()(const std::vector<Array> &given) const {
   std::shared_ptr<Compiled> code;
   if (impl->outputs.empty() && impl->cut.updates.empty())
     return {};
-  {
-    Lock lock(impl->graph->mutex);
-    std::vector<Shape> shapes;
-    for (const Array &argument : arguments)
-      shapes.push_back(argument.shape());
-    code = impl->prepare(shapes);
-    for (const VariablePtr &variable : code->state)
-      arguments.push_back(variable->value);
-  }
+  std::unique_lock<std::recursive_mutex> lock(impl->graph->mutex);
+  std::vector<Shape> shapes;
+  for (const Array &argument : arguments)
+    shapes.push_back(argument.shape());
+  code = impl->prepare(shapes);
+  for (const VariablePtr &variable : code->state)
+    arguments.push_back(variable->value);
+  // Who changes variables keeps others from them until they are changed.
+  if (impl->cut.updates.empty())
+    lock.unlock();
   std::vector<Array> results = run(*code, arguments);
-  size_t count = impl->outputs.size();
-  if (results.size() > count) {
-    Lock lock(impl->graph->mutex);
-    impl->update({results.begin() + count, results.end()});
-    results.resize(count);
-  }
+  impl->update(results);
+  results.resize(impl->outputs.size());
   return results;
 }
 
@@ -346,11 +345,9 @@ std::string Function::lower(std::string_view stage,
   std::unique_ptr<CompiledModel> model =
       impl->compileFor(compileOptions, nullptr);
   Diagnostics diagnostics(impl->graph->getContext());
-  FailureOr<std::string> text = model->text(emit);
-  if (failed(text))
-    throw Error(
-        diagnostics.message("'" + std::string(stage) + "' has no text"));
-  return *text;
+  if (FailureOr<std::string> text = model->text(emit); succeeded(text))
+    return *text;
+  throw Error(diagnostics.message("'" + std::string(stage) + "' has no text"));
 }
 
 std::vector<KernelInfo> Function::kernels(const SaveOptions &options) const {

@@ -33,8 +33,9 @@ public:
     return addArgument(valueOf(initial).getType());
   }
   Tensor outside(const std::function<Tensor()> &make) override {
-    std::vector<Block *> inner(graph.blocks.begin() + depth,
-                               graph.blocks.end());
+    std::vector<Block *> inner(
+        std::next(graph.blocks.begin(), static_cast<std::ptrdiff_t>(depth)),
+        graph.blocks.end());
     graph.blocks.resize(depth);
     llvm::scope_exit restore([&] {
       graph.blocks.insert(graph.blocks.end(), inner.begin(), inner.end());
@@ -56,6 +57,17 @@ private:
   size_t depth;
 };
 
+/// What the body takes: slices and then states.
+static SmallVector<Type> bodyTypes(Location loc, ValueRange sequences,
+                                   ValueRange starts) {
+  Diagnostics diagnostics(*loc.getContext());
+  FailureOr<SmallVector<Type>> types =
+      ktn::ScanOp::inferBodyArgumentTypes(loc, sequences, starts);
+  if (succeeded(types))
+    return *types;
+  throw Error(diagnostics.message("the sequences do not fit", "scan"));
+}
+
 ScanStep Graph::appendScan(const Tensors &xs, const Tensors &initial,
                            bool reverse, const ScanBody &body) {
   OperationState state(locationFor("scan"), ktn::ScanOp::getOperationName());
@@ -66,16 +78,9 @@ ScanStep Graph::appendScan(const Tensors &xs, const Tensors &initial,
     starts.push_back(unwrap(start));
 
   Tensors slices, states;
-  FailureOr<SmallVector<Type>> types = failure();
-  {
-    Diagnostics diagnostics(*context);
-    types =
-        ktn::ScanOp::inferBodyArgumentTypes(state.location, sequences, starts);
-    if (failed(types))
-      throw Error(diagnostics.message("the sequences do not fit", "scan"));
-  }
   Trace trace(*this);
-  for (auto [index, type] : llvm::enumerate(*types))
+  for (auto [index, type] :
+       llvm::enumerate(bodyTypes(state.location, sequences, starts)))
     if (index < xs.size())
       slices.push_back(trace.addArgument(type));
     else

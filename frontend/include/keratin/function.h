@@ -72,8 +72,8 @@ struct TensorInfo {
 
 /// Computes tensors of a graph from values of others. Compiled in process at
 /// the first call for the shapes of the call, and kept. A handle: copies are
-/// the same function. Calls from several threads are safe; updates of variables
-/// are then in the order in which the calls end.
+/// the same function. Calls from several threads are safe; those that update
+/// variables wait for each other.
 class Function {
 public:
   Function() = default;

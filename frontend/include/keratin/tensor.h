@@ -27,7 +27,7 @@ using keratin::DType;
 using keratin::Error;
 
 /// A dimension that is not known when the graph is built, Python's `None`.
-inline constexpr int64_t None = -1;
+inline constexpr int64_t None = -1; // NOLINT(readability-identifier-naming)
 /// Extents, outermost axis first; `None` where not known.
 using Shape = std::vector<int64_t>;
 
