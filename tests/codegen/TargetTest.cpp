@@ -1,0 +1,67 @@
+//===- TargetTest.cpp - names of targets ----------------------------------===//
+#include "codegen/Target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace keratin;
+using testing::HasSubstr;
+
+static Target parse(llvm::StringRef name) {
+  llvm::Expected<Target> target = parseTarget(name, /*optimize=*/true);
+  EXPECT_TRUE(static_cast<bool>(target));
+  return target ? std::move(*target)
+                : (llvm::consumeError(target.takeError()), Target());
+}
+
+static std::string refuse(llvm::StringRef name) {
+  llvm::Expected<Target> target = parseTarget(name, /*optimize=*/true);
+  return target ? "" : llvm::toString(target.takeError());
+}
+
+TEST(ParseTarget, RunsHereWhenNative) {
+  Target target = parse("native");
+  EXPECT_TRUE(target.runsHere);
+}
+
+TEST(ParseTarget, KnowsTheVectorsOfEachLevel) {
+  struct Row {
+    const char *name;
+    unsigned bits, registers;
+    bool fma, rounding;
+  };
+  for (const Row &row :
+       {Row{"x86-64", 128, 16, false, false},
+        Row{"x86-64-v2", 128, 16, false, true},
+        Row{"x86-64-v3", 256, 16, true, true},
+        Row{"x86-64-v4", 512, 32, true, true},
+        Row{"aarch64-linux-gnu", 128, 32, true, true},
+        Row{"x86_64-linux-gnu,znver2", 256, 16, true, true},
+        Row{"x86_64-linux-gnu,znver4,-avx512f", 256, 16, true, true}}) {
+    Target target = parse(row.name);
+    EXPECT_EQ(target.vectorBits, row.bits) << row.name;
+    EXPECT_EQ(target.vectorRegisters, row.registers) << row.name;
+    EXPECT_EQ(target.fma, row.fma) << row.name;
+    EXPECT_EQ(target.rounding, row.rounding) << row.name;
+  }
+}
+
+TEST(ParseTarget, DoesNotRunOtherMachinesHere) {
+#ifdef __x86_64__
+  EXPECT_FALSE(parse("aarch64-linux-gnu").runsHere);
+#else
+  EXPECT_FALSE(parse("x86-64").runsHere);
+#endif
+}
+
+TEST(ParseTarget, ListsWhatIsAllowed) {
+  EXPECT_THAT(refuse("vax"), HasSubstr("expected native, x86-64"));
+  EXPECT_THAT(refuse(""), HasSubstr("expected native, x86-64"));
+  EXPECT_THAT(refuse("x86_64-linux-gnu,"), HasSubstr("expected native"));
+  EXPECT_THAT(refuse("vax-dec-vms,780"), HasSubstr("no code generator"));
+  EXPECT_THAT(refuse("x86_64-linux-gnu,pdp11"), HasSubstr("expected one of"));
+  EXPECT_THAT(refuse("x86_64-linux-gnu,znver4,avx2"),
+              HasSubstr("unknown feature 'avx2'"));
+  EXPECT_THAT(refuse("x86_64-pc-windows-msvc,znver4"),
+              HasSubstr("64-bit ELF target"));
+}

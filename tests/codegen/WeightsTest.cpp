@@ -1,0 +1,68 @@
+//===- WeightsTest.cpp - constants as bytes -------------------------------===//
+#include "codegen/Weights.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <gtest/gtest.h>
+
+using namespace keratin;
+using namespace mlir;
+
+namespace {
+class CopyElements : public testing::Test {
+protected:
+  RankedTensorType tensor(ArrayRef<int64_t> shape, Type element) {
+    return RankedTensorType::get(shape, element);
+  }
+
+  template <typename T>
+  std::vector<T> copy(ElementsAttr elements, size_t count) {
+    std::vector<T> values(count);
+    EXPECT_TRUE(succeeded(copyElements(
+        elements, MutableArrayRef(reinterpret_cast<char *>(values.data()),
+                                  count * sizeof(T)))));
+    return values;
+  }
+
+  MLIRContext context;
+  Builder b{&context};
+};
+} // namespace
+
+TEST_F(CopyElements, CopiesDenseValues) {
+  auto elements = DenseElementsAttr::get(tensor({2, 2}, b.getF32Type()),
+                                         ArrayRef<float>{1, 2, 3, 4});
+  EXPECT_EQ(copy<float>(elements, 4), (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST_F(CopyElements, RepeatsSplats) {
+  auto elements =
+      DenseElementsAttr::get(tensor({3}, b.getI64Type()), int64_t(7));
+  EXPECT_EQ(copy<int64_t>(elements, 3), (std::vector<int64_t>{7, 7, 7}));
+}
+
+TEST_F(CopyElements, GivesABoolAByte) {
+  SmallVector<bool> values = {true,  false, true,  true, false,
+                              false, true,  false, true};
+  auto elements = DenseElementsAttr::get(tensor({9}, b.getI1Type()), values);
+  EXPECT_EQ(copy<char>(elements, 9),
+            (std::vector<char>{1, 0, 1, 1, 0, 0, 1, 0, 1}));
+  auto splat = DenseElementsAttr::get(tensor({2}, b.getI1Type()), true);
+  EXPECT_EQ(copy<char>(splat, 2), (std::vector<char>{1, 1}));
+}
+
+TEST_F(CopyElements, CopiesResources) {
+  std::vector<float> values = {1, 2, 3};
+  auto elements = DenseResourceElementsAttr::get(
+      tensor({3}, b.getF32Type()), "w",
+      HeapAsmResourceBlob::allocateAndCopyInferAlign(ArrayRef<float>(values)));
+  EXPECT_EQ(copy<float>(elements, 3), values);
+}
+
+TEST_F(CopyElements, RefusesOtherSizes) {
+  auto elements = DenseElementsAttr::get(tensor({2}, b.getF32Type()), 1.0f);
+  std::vector<char> bytes(12);
+  EXPECT_TRUE(failed(copyElements(elements, bytes)));
+}
