@@ -6,6 +6,8 @@
 
 namespace keratin {
 
+struct VectorMathTable;
+
 /// What the target's vector unit does in one instruction; where it does not,
 /// the sequences do without, since the intrinsic would become a call of libm.
 struct VectorMathTarget {
@@ -57,7 +59,6 @@ public:
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
 
 private:
-  struct Table;
   /// x = k ln 2 + r; the low bits of `shifted`, as an integer, hold k.
   struct Reduced {
     mlir::Value shifted, k, r;
@@ -71,7 +72,8 @@ private:
     mlir::Value high, low;
   };
 
-  static const Table f32Table, f64Table;
+  /// `shape`, a scalar or a vector type, with elements of `element`.
+  static mlir::Type withElement(mlir::Type shape, mlir::Type element);
 
   bool isDouble() const;
   mlir::Value constant(double value);
@@ -140,7 +142,7 @@ private:
   mlir::ImplicitLocOpBuilder b;
   mlir::Type type, integerType;
   VectorMathTarget target;
-  const Table &table;
+  const VectorMathTable &table;
 };
 
 } // namespace keratin

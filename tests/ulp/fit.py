@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fits the f64 polynomials of passes/VectorMath.cpp and prints its table rows.
+"""Fits the f64 polynomials of passes/VectorMathTable.cpp and prints its table rows.
 
 Remez exchange in 60 digits (needs mpmath), weighted for the error relative to
 the function, then each coefficient is rounded to a double. The powers below are
-what the sequences multiply the polynomial with; see VectorMath.cpp.
+what the sequences multiply the polynomial with: see passes/VectorMath.cpp.
 """
 import mpmath as mp
 
