@@ -19,8 +19,9 @@ struct KernelForm {
   bool rounding = true;
 };
 
-/// `body`, MLIR that makes `%y` of `%a` and `%b` (of type `T`), over arrays, as
-/// the compiler lowers it at -O2 for this machine.
+/// `body`, MLIR that makes `%y` of `%a` and `%b`, over arrays, as the compiler
+/// lowers it at -O2 for this machine. In `body`, TYPE stands for the type of
+/// all three, BOOLS for as many i1, ONE and ZERO for constants of TYPE.
 class ElementKernel {
 public:
   ElementKernel(llvm::StringRef body, const KernelForm &form);
