@@ -3,6 +3,9 @@
 BUILD := build
 JOBS  := $(shell nproc)
 
+# Without it ccache does not take what was compiled with a precompiled header.
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
+
 .PHONY: build demo test bench lint docs install ulp zoo deps clean
 
 build: $(BUILD)/build.ninja
