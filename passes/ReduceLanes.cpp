@@ -5,7 +5,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
-#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -45,7 +45,7 @@ private:
                       Value vector) {
     Location loc = op.getLoc();
     int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
-    int64_t even = llvm::bit_floor(static_cast<uint64_t>(lanes));
+    int64_t even = int64_t(1) << llvm::Log2_64(lanes);
     Value rest;
     if (even != lanes) {
       rest = reduce(rewriter, op,

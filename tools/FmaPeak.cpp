@@ -27,7 +27,7 @@ typedef float Vector __attribute__((vector_size(vectorBytes)));
 double cpuSeconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return now.tv_sec + 1e-9 * now.tv_nsec;
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
 /// Independent chains, so that latency hides; values stay finite.
@@ -36,7 +36,7 @@ static Vector multiplyAdd(int64_t steps) {
   factor += 0.999f;
   term += 1e-4f;
   for (int chain = 0; chain < chains; ++chain)
-    sums[chain] = Vector{} + chain * 1e-3f;
+    sums[chain] = Vector{} + float(chain) * 1e-3f;
   for (int64_t step = 0; step < steps; ++step)
 #pragma clang loop unroll(full)
     for (int chain = 0; chain < chains; ++chain)
