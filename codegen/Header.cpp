@@ -136,7 +136,7 @@ static std::string shapeText(const TensorSignature &tensor) {
 static std::string commentSafe(StringRef text) {
   std::string result;
   for (char c : text)
-    result.push_back(isPrint(c) && c != '*' ? c : '?');
+    result.push_back(isPrint(c) && c != '*' && c != '$' ? c : '?');
   return result;
 }
 
@@ -168,8 +168,8 @@ private:
   void writePredict();
   void writeCreate();
   void writeClosing();
-  void writeTensorDocs(ArrayRef<TensorSignature> tensors, StringRef kind,
-                       ArrayRef<std::string> names);
+  void comment(StringRef text);
+  std::string withNames(StringRef text) const;
 
   std::string batchText() const {
     return signature.batch >= 0 ? std::to_string(signature.batch) : "1 or more";
@@ -193,66 +193,100 @@ void HeaderWriter::writeOpening() {
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
 }
 
+/// A doc comment of `text`, wrapped; its lines end where it says, too. `$name`
+/// and `$NAME` stand for the model.
+void HeaderWriter::comment(StringRef text) {
+  std::string words = withNames(text);
+  os << "/**\n";
+  for (StringRef line : split(words, '\n')) {
+    size_t column = 0;
+    for (StringRef word : split(line, ' ')) {
+      bool fits = column > 0 && column + 1 + word.size() <= 77;
+      os << (fits || column == 0 ? "" : "\n");
+      os << (fits ? " " : line.empty() ? " *" : " * ") << word;
+      column = (fits ? column + 1 : 0) + word.size();
+    }
+    os << "\n";
+  }
+  os << " */\n";
+}
+
+std::string HeaderWriter::withNames(StringRef text) const {
+  std::string result;
+  while (!text.empty()) {
+    size_t dollar = std::min(text.find('$'), text.size());
+    result += text.take_front(dollar);
+    text = text.drop_front(dollar);
+    if (text.consume_front("$name"))
+      result += name;
+    else if (text.consume_front("$NAME"))
+      result += upper;
+  }
+  return result;
+}
+
 void HeaderWriter::writeConstants() {
-  os << "/** Alignment in bytes of the arena"
-     << (external ? " and of the weights" : "") << ". */\n"
-     << "#define " << upper << "_ARENA_ALIGN " << KTN_ALIGNMENT << "\n"
-     << "/** Bytes of arena that a run with `batch` needs. */\n"
-     << "#define " << upper << "_ARENA_BYTES(batch) \\\n  ((size_t)"
+  comment(external ? "Alignment in bytes of the arena and of the weights."
+                   : "Alignment in bytes of the arena.");
+  os << "#define " << upper << "_ARENA_ALIGN " << KTN_ALIGNMENT << "\n";
+  comment("Bytes of arena that a run with `batch` needs.");
+  os << "#define " << upper << "_ARENA_BYTES(batch) \\\n  ((size_t)"
      << signature.arenaBytes[0] << " + (size_t)" << signature.arenaBytes[1]
      << " * (size_t)(batch))\n";
-  if (external)
-    os << "/** Bytes of the weights, a file of its own. */\n"
-       << "#define " << upper << "_WEIGHTS_BYTES ((size_t)"
+  if (external) {
+    comment("Bytes of the weights, a file of its own.");
+    os << "#define " << upper << "_WEIGHTS_BYTES ((size_t)"
        << signature.weightsBytes << ")\n";
-  if (signature.batch >= 0)
-    os << "/** The only batch that this model takes. */\n"
-       << "#define " << upper << "_BATCH " << signature.batch << "\n";
+  }
+  if (signature.batch >= 0) {
+    comment("The only batch that this model takes.");
+    os << "#define " << upper << "_BATCH " << signature.batch << "\n";
+  }
   os << "\n";
 }
 
 void HeaderWriter::writeModel() {
-  os << "/** A model ready to run. Its fields are not for use. It holds no "
-        "state "
-        "but the\n    arena: threads need one each. */\n"
-     << "typedef struct " << name << "_t {\n"
+  comment("A model ready to run. Its fields are not for use. It holds no state "
+          "but the arena: threads need one each.");
+  os << "typedef struct " << name << "_t {\n"
      << "  const void *weights;\n  void *arena;\n  uint64_t arena_bytes;\n"
-     << "} " << name << "_t;\n\n"
-     << "/** Names, shapes, kernels and versions: keratin/abi.h has the "
-        "fields. */\n"
-     << "extern const struct ktn_model_info_t " << name << "_model_info;\n\n";
+     << "} " << name << "_t;\n\n";
+  comment("Names, shapes, kernels and versions: keratin/abi.h has the fields.");
+  os << "extern const struct ktn_model_info_t " << name << "_model_info;\n\n";
 }
 
 void HeaderWriter::writeInit() {
-  os << "/**\n * Makes `model` ready to run in `arena`, memory of the caller's "
-        "that must outlive\n * the use of the model: "
-     << upper << "_ARENA_BYTES(batch) bytes aligned to\n * " << upper
-     << "_ARENA_ALIGN, for the largest batch that will be run.";
+  std::string text =
+      "Makes `model` ready to run in `arena`, memory of the caller's that must "
+      "outlive the use of the model: $NAME_ARENA_BYTES(batch) bytes aligned to "
+      "$NAME_ARENA_ALIGN, for the largest batch that will be run.";
   if (external)
-    os << " `weights` are the bytes\n * of the file " << name
-       << ".weights, aligned likewise, unchanged while the model is used.";
-  os << "\n *\n * Returns KTN_OK, KTN_INVALID_ARGUMENT for a null pointer, "
-        "KTN_ARENA_MISALIGNED,\n * KTN_ARENA_TOO_SMALL"
-     << (external ? ", or KTN_WEIGHTS_MISMATCH when size or content are not "
-                    "those of\n * the compiled model"
-                  : "")
-     << ". Predicting with a model whose init failed is refused. "
-        "Allocates\n * nothing.\n */\n"
-     << "ktn_status_t " << name << "_init(" << name << "_t *model,"
+    text += " `weights` are the bytes of the file $name.weights, aligned "
+            "likewise, unchanged while the model is used.";
+  text += "\n\nReturns KTN_OK, KTN_INVALID_ARGUMENT for a null pointer, "
+          "KTN_ARENA_MISALIGNED, KTN_ARENA_TOO_SMALL";
+  if (external)
+    text += ", or KTN_WEIGHTS_MISMATCH when size or content are not those of "
+            "the compiled model";
+  comment(text + ". Predicting with a model whose init failed is refused. "
+                 "Allocates nothing.");
+  os << "ktn_status_t " << name << "_init(" << name << "_t *model,"
      << (external ? " const void *weights, size_t weights_bytes," : "")
      << "\n    void *arena, size_t arena_bytes);\n\n";
 }
 
-void HeaderWriter::writeTensorDocs(ArrayRef<TensorSignature> tensors,
-                                   StringRef kind,
-                                   ArrayRef<std::string> names) {
+/// One line a tensor: `  x: input [batch][4], float32`.
+static std::string tensorDocs(ArrayRef<TensorSignature> tensors, StringRef kind,
+                              ArrayRef<std::string> names) {
+  std::string text;
+  raw_string_ostream os(text);
   for (auto [tensor, parameter] : zip_equal(tensors, names)) {
-    os << " *   " << parameter << ": " << kind << " " << shapeText(tensor)
+    os << "\n  " << parameter << ": " << kind << " " << shapeText(tensor)
        << ", " << describe(tensor.dtype);
     if (parameter != tensor.name)
       os << ", called \"" << commentSafe(tensor.name) << "\"";
-    os << "\n";
   }
+  return text;
 }
 
 void HeaderWriter::writePredict() {
@@ -264,69 +298,74 @@ void HeaderWriter::writePredict() {
   auto inputs = ArrayRef(names).take_front(signature.inputs.size());
   auto outputs = ArrayRef(names).drop_front(signature.inputs.size());
 
-  os << "/**\n * Computes the outputs from the inputs, all dense and "
-        "row-major; "
-        "they must not\n * overlap. `batch` is "
-     << batchText() << ".\n *\n";
-  writeTensorDocs(signature.inputs, "input", inputs);
-  writeTensorDocs(signature.outputs, "output", outputs);
-  os << " *\n * Returns KTN_OK; or KTN_INVALID_ARGUMENT for a null pointer or "
-        "a "
-        "model without\n * init, KTN_BATCH_OUT_OF_RANGE, KTN_ARENA_TOO_SMALL, "
-        "and writes nothing then.\n * Allocates nothing.\n */\n"
-     << "ktn_status_t " << name << "_predict(const " << name
+  comment("Computes the outputs from the inputs, all dense and row-major; they "
+          "must not overlap. `batch` is " +
+          batchText() + ".\n" + tensorDocs(signature.inputs, "input", inputs) +
+          tensorDocs(signature.outputs, "output", outputs) +
+          "\n\nReturns KTN_OK; or KTN_INVALID_ARGUMENT for a null pointer or a "
+          "model without init, KTN_BATCH_OUT_OF_RANGE, KTN_ARENA_TOO_SMALL, "
+          "and writes nothing then. Allocates nothing.");
+  os << "ktn_status_t " << name << "_predict(const " << name
      << "_t *model, int64_t batch";
   for (auto [tensor, parameter] : zip_equal(signature.inputs, inputs))
     os << ",\n    const " << cType(tensor.dtype) << " *" << parameter;
   for (auto [tensor, parameter] : zip_equal(signature.outputs, outputs))
     os << ",\n    " << cType(tensor.dtype) << " *" << parameter;
-  os << ");\n\n"
-     << "/**\n * The same for programs that pick the model at run time: inputs "
-        "and outputs in\n * the order of "
-     << name << "_model_info, `arena` large enough for `batch`,\n * `weights` "
-     << (external ? "checked by the caller." : "those of the descriptor.")
-     << "\n */\n"
-     << "ktn_status_t " << name
+  os << ");\n\n";
+  comment(std::string("The same for programs that pick the model at run time: "
+                      "inputs and outputs in the order of $name_model_info, "
+                      "`arena` large enough for `batch`, `weights` ") +
+          (external ? "checked by the caller." : "those of the descriptor."));
+  os << "ktn_status_t " << name
      << "_run(const void *weights, void *arena, int64_t batch,\n"
      << "    const void *const *inputs, void *const *outputs);\n\n";
 }
 
 void HeaderWriter::writeCreate() {
+  os << "#ifdef __cplusplus\n} // extern \"C\"\n#endif\n\n"
+     << "#ifndef KERATIN_NO_STDLIB\n#include <stdlib.h>\n\n";
+  comment("$name_init with an arena from the heap, for batches up to `batch`; "
+          "$name_destroy gives it back. Returns KTN_OUT_OF_MEMORY, "
+          "KTN_BATCH_OUT_OF_RANGE, or what $name_init returns.");
+  std::string largest = std::to_string(signature.maxBatch());
+  std::string refused = signature.batch >= 0
+                            ? "batch != " + std::to_string(signature.batch)
+                            : "batch < 1 || batch > INT64_C(" + largest + ")";
   StringRef parameters =
       external ? " const void *weights,\n    size_t weights_bytes," : "";
   StringRef arguments = external ? " weights, weights_bytes," : "";
-  os << "#ifdef __cplusplus\n} // extern \"C\"\n#endif\n\n"
-     << "#ifndef KERATIN_NO_STDLIB\n#include <stdlib.h>\n\n"
-     << "/** init with an arena from the heap for batches up to `batch`; ends "
-        "with\n    "
-     << name
-     << "_destroy. KTN_OUT_OF_MEMORY, "
-        "KTN_BATCH_OUT_OF_RANGE, or as init. */\n"
-     << "static inline ktn_status_t " << name << "_create(" << name
+  os << "static inline ktn_status_t " << name << "_create(" << name
      << "_t *model," << parameters << " int64_t batch) {\n"
-     << "  void *arena;\n  size_t bytes;\n  ktn_status_t status;\n"
-     << "  if (!model)\n    return KTN_INVALID_ARGUMENT;\n"
-     << "  model->arena = NULL;\n";
-  if (signature.batch >= 0)
-    os << "  if (batch != " << signature.batch << ")\n";
-  else
-    os << "  if (batch < 1 || batch > INT64_C(" << signature.maxBatch()
-       << "))\n";
-  os << "    return KTN_BATCH_OUT_OF_RANGE;\n"
-     << "  bytes = (" << upper << "_ARENA_BYTES(batch) + " << upper
-     << "_ARENA_ALIGN - 1) / " << upper << "_ARENA_ALIGN * " << upper
-     << "_ARENA_ALIGN;\n"
-     << "  arena = aligned_alloc(" << upper << "_ARENA_ALIGN, bytes);\n"
-     << "  if (!arena)\n    return KTN_OUT_OF_MEMORY;\n"
+     << withNames(R"(  void *arena;
+  size_t bytes;
+  ktn_status_t status;
+  if (!model)
+    return KTN_INVALID_ARGUMENT;
+  model->arena = NULL;
+)") << "  if ("
+     << refused << ")\n"
+     << withNames(R"(    return KTN_BATCH_OUT_OF_RANGE;
+  /* aligned_alloc wants a multiple of the alignment. */
+  bytes = $NAME_ARENA_BYTES(batch) + $NAME_ARENA_ALIGN - 1;
+  bytes -= bytes % $NAME_ARENA_ALIGN;
+  arena = aligned_alloc($NAME_ARENA_ALIGN, bytes);
+  if (!arena)
+    return KTN_OUT_OF_MEMORY;
+)")
      << "  status = " << name << "_init(model," << arguments
      << " arena, bytes);\n"
      << "  if (status != KTN_OK)\n    free(arena);\n"
-     << "  return status;\n}\n\n"
-     << "/** Frees what create allocated. */\n"
-     << "static inline void " << name << "_destroy(" << name << "_t *model) {\n"
-     << "  if (!model)\n    return;\n"
-     << "  free(model->arena);\n  model->arena = NULL;\n}\n"
-     << "#endif /* KERATIN_NO_STDLIB */\n\n";
+     << "  return status;\n}\n\n";
+  comment("Frees what $name_create allocated.");
+  os << withNames(R"(static inline void $name_destroy($name_t *model) {
+  if (!model)
+    return;
+  free(model->arena);
+  model->arena = NULL;
+}
+#endif /* KERATIN_NO_STDLIB */
+
+)");
 }
 
 void HeaderWriter::writeClosing() {

@@ -20,7 +20,7 @@ func.func @affine(%x: tensor<?x2xf32> {ktn.name = "x"})
   %one = ktn.constant dense<1.0> : tensor<f32>
   %xw = ktn.dot_general %x, %w contract [1] x [0] : tensor<?x2xf32>, tensor<2x3xf32> -> tensor<?x3xf32>
   %y = ktn.add %xw, %one : tensor<?x3xf32>, tensor<f32> -> tensor<?x3xf32>
-  %top = ktn.max %y {axes = array<i64: 1>} : tensor<?x3xf32> -> tensor<?xf32>
+  %top = ktn.max %y, [1] : tensor<?x3xf32> -> tensor<?xf32>
   return %y, %top : tensor<?x3xf32>, tensor<?xf32>
 }
 )";

@@ -47,9 +47,9 @@ static Signature signature(int64_t batch) {
 TEST(Header, SaysShapesTypesAndSizes) {
   std::string header = makeHeader(signature(-1), {"digits", "a target", false});
   EXPECT_THAT(header, HasSubstr("x: input [batch][4], float32"));
-  EXPECT_THAT(header, HasSubstr("y: output [batch], bool, each 0 or 1"));
+  EXPECT_THAT(header, HasSubstr("y___: output [batch], bool, each 0 or 1"));
   EXPECT_THAT(header, HasSubstr("const float *x"));
-  EXPECT_THAT(header, HasSubstr("uint8_t *y"));
+  EXPECT_THAT(header, HasSubstr("uint8_t *y___"));
   EXPECT_THAT(header, HasSubstr("#define DIGITS_ARENA_BYTES(batch)"));
   EXPECT_THAT(header, HasSubstr("(size_t)64 + (size_t)128 * (size_t)(batch)"));
   EXPECT_THAT(header, Not(HasSubstr("DIGITS_WEIGHTS_BYTES")));
