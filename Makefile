@@ -32,7 +32,7 @@ ulp: build
 # Large models built by real Keras, compared with float64 references. Needs
 # the network and a few GB of disk.
 zoo: build
-	tests/models/zoo $(BUILD)
+	tests/zoo/run $(BUILD)
 
 lint: deps-lint $(BUILD)/build.ninja
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-22 --dry-run --Werror
