@@ -4,7 +4,9 @@
 
 #include "ir/Ktn.h"
 
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -57,6 +59,19 @@ Value transpose(OpBuilder &b, Location loc, Value x,
   return ktn::TransposeOp::create(b, loc, x, permutation);
 }
 
+/// On transposes into channels_last, for the time of the pass: they stay where
+/// they are while those out of channels_last sink. With three axes the two have
+/// the same permutation, and would chase each other.
+constexpr llvm::StringLiteral inwardName = "ktn.inward";
+
+Value transposeInward(OpBuilder &b, Location loc, Value x,
+                      ArrayRef<int64_t> permutation) {
+  Value result = transpose(b, loc, x, permutation);
+  if (result != x)
+    result.getDefiningOp()->setAttr(inwardName, b.getUnitAttr());
+  return result;
+}
+
 //===----------------------------------------------------------------------===//
 // Layout ops
 //===----------------------------------------------------------------------===//
@@ -67,7 +82,7 @@ void convertToChannelsLast(ktn::LayoutOpInterface op) {
   Location loc = op->getLoc();
   auto type = tensorType(op->getResult(0));
   Permutation toLast = channelsToEnd(type.getRank());
-  op->setOperand(0, transpose(b, loc, op->getOperand(0), toLast));
+  op->setOperand(0, transposeInward(b, loc, op->getOperand(0), toLast));
   op.markChannelsLast();
   SmallVector<int64_t> shape;
   for (int64_t axis : toLast)
@@ -118,7 +133,7 @@ protected:
 
 /// f(transpose(a), transpose(b)) = transpose(f(a, b)). An operand that is not
 /// transposed gets the inverse if that is cheap, or if the transpose is on the
-/// way out of channels_last: never the other way, or the two would chase each other.
+/// way out of channels_last.
 struct SinkThroughElementwise : SinkPattern {
   explicit SinkThroughElementwise(MLIRContext *context)
       : SinkPattern(context, ktn::ScalarBodyOpInterface::getInterfaceID()) {}
@@ -127,21 +142,29 @@ struct SinkThroughElementwise : SinkPattern {
                                 PatternRewriter &rewriter) const override {
     int64_t rank = tensorType(op->getResult(0)).getRank();
     std::optional<Permutation> permutation;
-    for (Value operand : op->getOperands())
-      if (auto found = permutationOf(operand);
-          found && static_cast<int64_t>(found->size()) == rank)
-        permutation = found;
+    bool isOutward = false;
+    for (Value operand : op->getOperands()) {
+      auto found = permutationOf(operand);
+      if (!found || static_cast<int64_t>(found->size()) != rank)
+        continue;
+      bool isInward = operand.getDefiningOp()->hasAttr(inwardName);
+      if (permutation && isInward)
+        continue;
+      permutation = found;
+      isOutward = !isInward && rank > 2 &&
+                  *permutation == inverseOf(channelsToEnd(rank));
+      if (!isInward)
+        break;
+    }
     if (!permutation)
       return rewriter.notifyMatchFailure(op, "no transposed operand");
-    bool leavesChannelsLast =
-        rank > 2 && *permutation == inverseOf(channelsToEnd(rank));
 
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
       if (permutationOf(operand) == permutation)
         operands.push_back(
             operand.getDefiningOp<ktn::TransposeOp>().getX());
-      else if (isCheapToTranspose(operand) || leavesChannelsLast)
+      else if (isCheapToTranspose(operand) || isOutward)
         operands.push_back(
             untransposed(rewriter, op->getLoc(), operand, *permutation));
       else
@@ -169,7 +192,7 @@ private:
     if (missing > 0)
       value = ktn::ExpandDimsOp::create(
           b, loc, value, llvm::to_vector(llvm::seq<int64_t>(missing)));
-    return transpose(b, loc, value, inverseOf(permutation));
+    return transposeInward(b, loc, value, inverseOf(permutation));
   }
 };
 
@@ -324,8 +347,18 @@ struct AssignLayout : impl::AssignLayoutBase<AssignLayout> {
       convertToChannelsLast(op);
       changed = true;
     });
-    if (changed && (failed(sinkTransposes()) || failed(simplifyRest())))
-      signalPassFailure();
+    if (!changed)
+      return;
+    if (failed(sinkTransposes()))
+      return signalPassFailure();
+    getOperation().walk(
+        [](ktn::TransposeOp op) { op->removeAttr(inwardName); });
+    if (failed(simplifyRest()))
+      return signalPassFailure();
+    // An image that two ops read was transposed twice.
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
   }
 
 private:

@@ -133,7 +133,8 @@ Attribute evaluateElementwise(ktn::ScalarBodyOpInterface op) {
   SmallVector<Attribute> elements;
   for (int64_t i = 0; i < type.getNumElements(); ++i) {
     Block block;
-    OpBuilder b = OpBuilder::atBlockBegin(&block);
+    OpBuilder b(op->getContext());
+    b.setInsertionPointToStart(&block);
     SmallVector<Value> args;
     for (DenseIntElementsAttr integers : operands) {
       APInt element =

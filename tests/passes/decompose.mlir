@@ -1,0 +1,41 @@
+// RUN: keratin-opt %s --ktn-decompose | FileCheck %s
+// RUN: keratin-opt %s --ktn-decompose=training=true | FileCheck %s --check-prefix=TRAINING
+
+// CHECK-LABEL: func @softmax(
+// CHECK-NOT:     ktn.softmax
+// CHECK:         ktn.max
+// CHECK:         ktn.exp
+// CHECK:         ktn.sum
+// CHECK:         ktn.div
+func.func @softmax(%x: tensor<?x10xf32>) -> tensor<?x10xf32> {
+  %y = ktn.softmax %x {axis = 1} : tensor<?x10xf32>
+  return %y : tensor<?x10xf32>
+}
+
+// CHECK-LABEL: func @phase(
+// CHECK-NEXT:    ktn.constant dense<false> : tensor<i1>
+// TRAINING-LABEL: func @phase(
+// TRAINING-NEXT:    ktn.constant dense<true> : tensor<i1>
+func.func @phase() -> tensor<i1> {
+  %t = ktn.training_phase : tensor<i1>
+  return %t : tensor<i1>
+}
+
+// CHECK-LABEL: func @stop(
+// CHECK-SAME:    %[[X:.+]]: tensor<4xf32>)
+// CHECK-NEXT:    return %[[X]]
+func.func @stop(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = ktn.stop_gradient %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// All phases of a transposed convolution are channels of one convolution of
+// stride 1, and are interleaved.
+// CHECK-LABEL: func @conv_transpose(
+// CHECK:         ktn.conv %{{.+}}, %{{.+}} strides [1] padding [0, 0] dilation [1] channels_last : tensor<?x5x3xf32>, tensor<1x3x8xf32> -> tensor<?x5x8xf32>
+// CHECK:         ktn.reshape {{.+}} -> tensor<?x10x4xf32>
+func.func @conv_transpose(%x: tensor<?x5x3xf32>, %k: tensor<2x4x3xf32>) -> tensor<?x10x4xf32> {
+  %y = ktn.conv_transpose %x, %k strides [2] padding [0, 0] dilation [1] to [10] channels_last
+      : tensor<?x5x3xf32>, tensor<2x4x3xf32> -> tensor<?x10x4xf32>
+  return %y : tensor<?x10x4xf32>
+}

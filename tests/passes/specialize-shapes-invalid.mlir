@@ -1,0 +1,15 @@
+// RUN: keratin-opt %s --ktn-specialize-shapes=batch=3 --split-input-file --verify-diagnostics
+
+func.func @does_not_fit(%x: tensor<?x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @+2 {{shapes [3, 8] and [4, 8] do not broadcast}}
+  // expected-error @+1 {{'ktn.add' op does not take operands of type 'tensor<3x8xf32>', 'tensor<4x8xf32>'}}
+  %z = ktn.add %x, %y : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  return %z : tensor<4x8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op has an argument of type 'f32'}}
+func.func @no_tensor(%x: f32) -> f32 {
+  return %x : f32
+}

@@ -1,0 +1,36 @@
+// RUN: keratin-opt %s --ktn-specialize-shapes=batch=3 | FileCheck %s
+
+// Every type follows from those of the arguments, and the signature from the
+// results.
+// CHECK-LABEL: func @dense(
+// CHECK-SAME:    %{{.+}}: tensor<3x8xf32>, %{{.+}}: tensor<8x4xf32>) -> tensor<12xf32>
+// CHECK:         ktn.dot_general {{.+}} -> tensor<3x4xf32>
+// CHECK:         ktn.reshape {{.+}} : tensor<3x4xf32> -> tensor<12xf32>
+func.func @dense(%x: tensor<?x8xf32>, %w: tensor<8x4xf32>) -> tensor<?xf32> {
+  %y = ktn.dot_general %x, %w contract [1] x [0] : tensor<?x8xf32>, tensor<8x4xf32> -> tensor<?x4xf32>
+  %flat = ktn.reshape %y to [?] : tensor<?x4xf32> -> tensor<?xf32>
+  return %flat : tensor<?xf32>
+}
+
+// Shape arithmetic is folded, and the state of a loop and its body follow.
+// CHECK-LABEL: func @recurrent(
+// CHECK-NOT:     ktn.shape
+// CHECK:         ktn.broadcast_to %{{.+}} to [6, 8] : tensor<f32> -> tensor<6x8xf32>
+// CHECK:         ktn.scan
+// CHECK:           ktn.add {{.+}} : tensor<6x8xf32>
+// CHECK:         -> tensor<6x8xf32>
+func.func @recurrent(%x: tensor<?x2x8xf32>, %xs: tensor<10x6x8xf32>) -> tensor<?x8xf32> {
+  %zero = ktn.constant dense<0.0> : tensor<f32>
+  %two = ktn.constant dense<2> : tensor<i64>
+  %units = ktn.constant dense<[8]> : tensor<1xi64>
+  %shape = ktn.shape %x : tensor<?x2x8xf32> -> tensor<3xi64>
+  %batch = ktn.slice %shape[0:1:1] : tensor<3xi64> -> tensor<1xi64>
+  %twice = ktn.mul %batch, %two : tensor<1xi64>, tensor<i64> -> tensor<1xi64>
+  %target = ktn.concat %twice, %units {axis = 0} : tensor<1xi64>, tensor<1xi64> -> tensor<2xi64>
+  %s0 = ktn.broadcast_to %zero shape %target : tensor<2xi64> to [?, 8] : tensor<f32> -> tensor<?x8xf32>
+  %r = ktn.scan (%t = %xs : tensor<10x6x8xf32>) init (%s = %s0 : tensor<?x8xf32>) {
+    %n = ktn.add %s, %s : tensor<?x8xf32>
+    ktn.yield %n : tensor<?x8xf32>
+  } -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}
