@@ -7,8 +7,8 @@
 
 enum { IMAGES = 16, PIXELS = 32 * 32 * 3, CLASSES = 10 };
 
-static _Alignas(CNN_RESIDUAL_ARENA_ALIGN) unsigned char
-    arena[CNN_RESIDUAL_ARENA_BYTES(IMAGES)];
+static _Alignas(CNN_RESIDUAL_ARENA_ALIGN) unsigned char arena
+    [CNN_RESIDUAL_ARENA_BYTES(IMAGES)];
 static float images[IMAGES * PIXELS];
 static float expected[IMAGES * CLASSES];
 static float scores[IMAGES * CLASSES];

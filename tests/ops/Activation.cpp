@@ -30,34 +30,37 @@ static double elu(double x) { return x > 0 ? x : std::expm1(x); }
 std::vector<Row> activationRows() {
   using T = const K::Tensor &;
   return {
-      activation("relu", [](T x) { return K::relu(x); },
-                 [](double x) { return std::max(x, 0.0); }),
-      activation("relu_leaky_capped",
-                 [](T x) { return K::relu(x, 0.1, 2.5, 0.5); },
-                 [](double x) {
-                   return x >= 2.5 ? 2.5 : x >= 0.5 ? x : 0.1 * (x - 0.5);
-                 }),
+      activation(
+          "relu", [](T x) { return K::relu(x); },
+          [](double x) { return std::max(x, 0.0); }),
+      activation(
+          "relu_leaky_capped", [](T x) { return K::relu(x, 0.1, 2.5, 0.5); },
+          [](double x) {
+            return x >= 2.5 ? 2.5 : x >= 0.5 ? x : 0.1 * (x - 0.5);
+          }),
       activation("relu6", K::relu6, [](double x) { return clip(x, 0, 6); }),
-      activation("leaky_relu", [](T x) { return K::leaky_relu(x); },
-                 [](double x) { return x > 0 ? x : 0.2 * x; }),
-      activation("elu", [](T x) { return K::elu(x); }, elu),
-      activation("celu", [](T x) { return K::celu(x, 2); },
-                 [](double x) { return x > 0 ? x : 2 * std::expm1(x / 2); }),
+      activation(
+          "leaky_relu", [](T x) { return K::leaky_relu(x); },
+          [](double x) { return x > 0 ? x : 0.2 * x; }),
+      activation(
+          "elu", [](T x) { return K::elu(x); }, elu),
+      activation(
+          "celu", [](T x) { return K::celu(x, 2); },
+          [](double x) { return x > 0 ? x : 2 * std::expm1(x / 2); }),
       activation("selu", K::selu,
                  [](double x) {
                    return 1.0507009873554805 *
                           (x > 0 ? x : 1.6732632423543772 * std::expm1(x));
                  }),
-      activation("gelu", [](T x) { return K::gelu(x); },
-                 [](double x) {
-                   return x / 2 * (1 + std::erf(x / std::sqrt(2)));
-                 }),
-      activation("gelu_approximate", [](T x) { return K::gelu(x, true); },
-                 [](double x) {
-                   double inner =
-                       std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
-                   return x / 2 * (1 + std::tanh(inner));
-                 }),
+      activation(
+          "gelu", [](T x) { return K::gelu(x); },
+          [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2))); }),
+      activation(
+          "gelu_approximate", [](T x) { return K::gelu(x, true); },
+          [](double x) {
+            double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+            return x / 2 * (1 + std::tanh(inner));
+          }),
       activation("silu", K::silu, [](double x) { return x * sigmoid(x); }),
       activation("mish", K::mish,
                  [](double x) { return x * std::tanh(softplus(x)); }),
@@ -74,16 +77,20 @@ std::vector<Row> activationRows() {
                  [](double x) { return clip(x, -1, 1); }),
       activation("tanh_shrink", K::tanh_shrink,
                  [](double x) { return x - std::tanh(x); }),
-      activation("hard_shrink", [](T x) { return K::hard_shrink(x); },
-                 [](double x) { return std::abs(x) > 0.5 ? x : 0; }),
-      activation("soft_shrink", [](T x) { return K::soft_shrink(x); },
-                 [](double x) {
-                   return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : 0;
-                 }),
-      activation("threshold", [](T x) { return K::threshold(x, 0.5, -3); },
-                 [](double x) { return x > 0.5 ? x : -3; }),
-      activation("squareplus", [](T x) { return K::squareplus(x); },
-                 [](double x) { return (x + std::sqrt(x * x + 4)) / 2; }),
+      activation(
+          "hard_shrink", [](T x) { return K::hard_shrink(x); },
+          [](double x) { return std::abs(x) > 0.5 ? x : 0; }),
+      activation(
+          "soft_shrink", [](T x) { return K::soft_shrink(x); },
+          [](double x) { return x > 0.5    ? x - 0.5
+                                : x < -0.5 ? x + 0.5
+                                           : 0; }),
+      activation(
+          "threshold", [](T x) { return K::threshold(x, 0.5, -3); },
+          [](double x) { return x > 0.5 ? x : -3; }),
+      activation(
+          "squareplus", [](T x) { return K::squareplus(x); },
+          [](double x) { return (x + std::sqrt(x * x + 4)) / 2; }),
       activation("sparse_plus", K::sparse_plus,
                  [](double x) {
                    return x <= -1 ? 0 : x < 1 ? (x + 1) * (x + 1) / 4 : x;

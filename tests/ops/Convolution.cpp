@@ -9,7 +9,7 @@ using X = const K::Tensors &;
 /// One convolution; the spatial lists have one entry a spatial axis.
 struct Conv {
   const char *name;
-  K::Ints image;  ///< spatial extents
+  K::Ints image; ///< spatial extents
   int64_t channels;
   K::Ints window; ///< spatial extents of the kernel
   int64_t filters;
@@ -212,7 +212,13 @@ std::vector<Row> convolutionRows() {
            {"conv2d_even_window", {6, 6}, 3, {4, 2}, 5, {1, 1}, {1, 1}, "same"},
            {"conv2d_grouped", {6, 7}, 6, {3, 3}, 8, {1, 1}, {1, 1}, "same", 2},
            {"conv3d", {4, 5, 6}, 3, {2, 3, 2}, 5, {1, 1, 1}, {1, 1, 1}},
-           {"conv3d_same", {4, 5, 4}, 2, {3, 3, 3}, 4, {2, 1, 1}, {1, 1, 1},
+           {"conv3d_same",
+            {4, 5, 4},
+            2,
+            {3, 3, 3},
+            4,
+            {2, 1, 1},
+            {1, 1, 1},
             "same"},
        })
     for (Row &row : inBothFormats(conv))

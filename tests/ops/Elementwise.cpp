@@ -26,11 +26,10 @@ static std::vector<Row> binary(const std::string &name,
                                double (*f)(double, double), Row row = {}) {
   row.op = [op](const K::Tensors &x) { return op(x[0], x[1]); };
   row.formula = [f](const std::vector<Values> &x) {
-    return generate(broadcastShape(x[0].shape, x[1].shape),
-                    [&](const K::Shape &index) {
-                      return f(broadcastAt(x[0], index),
-                               broadcastAt(x[1], index));
-                    });
+    return generate(
+        broadcastShape(x[0].shape, x[1].shape), [&](const K::Shape &index) {
+          return f(broadcastAt(x[0], index), broadcastAt(x[1], index));
+        });
   };
   std::vector<Row> rows(4, row);
   rows[0].name = name;
@@ -54,19 +53,24 @@ std::vector<Row> elementwiseRows() {
   std::vector<Row> rows = {
       unary("neg", K::operator-, [](double x) { return -x; }),
       unary("abs", K::abs, [](double x) { return std::abs(x); }),
-      unary("sign", K::sign,
-            [](double x) { return double((x > 0) - (x < 0)); }, flat),
+      unary(
+          "sign", K::sign, [](double x) { return double((x > 0) - (x < 0)); },
+          flat),
       unary("square", K::square, [](double x) { return x * x; }),
       unary("exp", K::exp, [](double x) { return std::exp(x); }),
       unary("expm1", K::expm1, [](double x) { return std::expm1(x); }),
-      unary("log", K::log, [](double x) { return std::log(x); }, positive),
+      unary(
+          "log", K::log, [](double x) { return std::log(x); }, positive),
       unary("log1p", K::log1p, [](double x) { return std::log1p(x); },
             {.low = -0.9, .high = 3}),
-      unary("sqrt", K::sqrt, [](double x) { return std::sqrt(x); }, positive),
-      unary("rsqrt", K::rsqrt, [](double x) { return 1 / std::sqrt(x); },
-            positive),
-      unary("reciprocal", K::reciprocal, [](double x) { return 1 / x; },
-            positive),
+      unary(
+          "sqrt", K::sqrt, [](double x) { return std::sqrt(x); }, positive),
+      unary(
+          "rsqrt", K::rsqrt, [](double x) { return 1 / std::sqrt(x); },
+          positive),
+      unary(
+          "reciprocal", K::reciprocal, [](double x) { return 1 / x; },
+          positive),
       unary("sin", K::sin, [](double x) { return std::sin(x); },
             {.low = -9, .high = 9}),
       unary("cos", K::cos, [](double x) { return std::cos(x); },
@@ -75,14 +79,18 @@ std::vector<Row> elementwiseRows() {
       unary("sigmoid", K::sigmoid,
             [](double x) { return 1 / (1 + std::exp(-x)); }),
       unary("erf", K::erf, [](double x) { return std::erf(x); }),
-      unary("floor", K::floor, [](double x) { return std::floor(x); }, flat),
-      unary("ceil", K::ceil, [](double x) { return std::ceil(x); }, flat),
-      unary("round", K::round, [](double x) { return std::nearbyint(x); },
-            flat),
-      unary("isnan", K::isnan, [](double x) { return double(std::isnan(x)); },
-            flat),
-      unary("isfinite", K::isfinite,
-            [](double x) { return double(std::isfinite(x)); }, flat),
+      unary(
+          "floor", K::floor, [](double x) { return std::floor(x); }, flat),
+      unary(
+          "ceil", K::ceil, [](double x) { return std::ceil(x); }, flat),
+      unary(
+          "round", K::round, [](double x) { return std::nearbyint(x); }, flat),
+      unary(
+          "isnan", K::isnan, [](double x) { return double(std::isnan(x)); },
+          flat),
+      unary(
+          "isfinite", K::isfinite,
+          [](double x) { return double(std::isfinite(x)); }, flat),
   };
   auto add = [&](std::vector<Row> more) {
     rows.insert(rows.end(), more.begin(), more.end());
@@ -90,37 +98,44 @@ std::vector<Row> elementwiseRows() {
   add(binary("add", K::operator+, [](double a, double b) { return a + b; }));
   add(binary("sub", K::operator-, [](double a, double b) { return a - b; }));
   add(binary("mul", K::operator*, [](double a, double b) { return a * b; }));
-  add(binary("div", K::operator/, [](double a, double b) { return a / b; },
-             positive));
+  add(binary(
+      "div", K::operator/, [](double a, double b) { return a / b; }, positive));
   add(binary("mod", K::operator%, pythonMod, flat));
-  add(binary("pow", K::pow, [](double a, double b) { return std::pow(a, b); },
-             positive));
+  add(binary(
+      "pow", K::pow, [](double a, double b) { return std::pow(a, b); },
+      positive));
   add(binary("maximum", K::maximum,
              [](double a, double b) { return std::max(a, b); }));
   add(binary("minimum", K::minimum,
              [](double a, double b) { return std::min(a, b); }));
-  add(binary("equal", K::equal, [](double a, double b) { return double(a == b); },
-             flat));
-  add(binary("not_equal", K::not_equal,
-             [](double a, double b) { return double(a != b); }, flat));
-  add(binary("less", K::less, [](double a, double b) { return double(a < b); },
-             flat));
-  add(binary("less_equal", K::less_equal,
-             [](double a, double b) { return double(a <= b); }, flat));
-  add(binary("greater", K::greater,
-             [](double a, double b) { return double(a > b); }, flat));
-  add(binary("greater_equal", K::greater_equal,
-             [](double a, double b) { return double(a >= b); }, flat));
+  add(binary(
+      "equal", K::equal, [](double a, double b) { return double(a == b); },
+      flat));
+  add(binary(
+      "not_equal", K::not_equal,
+      [](double a, double b) { return double(a != b); }, flat));
+  add(binary(
+      "less", K::less, [](double a, double b) { return double(a < b); }, flat));
+  add(binary(
+      "less_equal", K::less_equal,
+      [](double a, double b) { return double(a <= b); }, flat));
+  add(binary(
+      "greater", K::greater, [](double a, double b) { return double(a > b); },
+      flat));
+  add(binary(
+      "greater_equal", K::greater_equal,
+      [](double a, double b) { return double(a >= b); }, flat));
 
   rows.push_back(
       {.name = "clip",
        .shapes = {{tableBatch, 9}},
        .op = [](const K::Tensors &x) { return K::clip(x[0], -0.5, 1); },
-       .formula = [](const std::vector<Values> &x) {
-         return generate(x[0].shape, [&](const K::Shape &index) {
-           return std::min(std::max(x[0][index], -0.5), 1.0);
-         });
-       }});
+       .formula =
+           [](const std::vector<Values> &x) {
+             return generate(x[0].shape, [&](const K::Shape &index) {
+               return std::min(std::max(x[0][index], -0.5), 1.0);
+             });
+           }});
   rows.push_back(
       {.name = "where",
        .shapes = {{tableBatch, 1, 4}, {tableBatch, 5, 4}, {5, 1}},

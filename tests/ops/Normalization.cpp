@@ -81,8 +81,7 @@ std::vector<Row> normalizationRows() {
       {.name = "softmax",
        .shapes = {{tableBatch, 37}},
        .op = [](X x) { return K::softmax(x[0]); },
-       .formula =
-           [](const std::vector<Values> &x) { return softmax(x[0], 1); },
+       .formula = [](const std::vector<Values> &x) { return softmax(x[0], 1); },
        .low = -8,
        .high = 8},
       {.name = "softmax_inner_axis",

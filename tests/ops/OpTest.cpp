@@ -19,9 +19,9 @@ namespace {
 
 std::vector<Row> allRows() {
   std::vector<Row> rows;
-  for (auto family : {elementwiseRows, activationRows, reduceRows, shapeRows,
-                      indexRows, linearRows, convolutionRows, poolRows,
-                      normalizationRows})
+  for (auto family :
+       {elementwiseRows, activationRows, reduceRows, shapeRows, indexRows,
+        linearRows, convolutionRows, poolRows, normalizationRows})
     for (Row &row : family())
       rows.push_back(std::move(row));
   return rows;
@@ -141,8 +141,8 @@ Array runArtefact(const std::string &path, int64_t batch,
     ADD_FAILURE() << dlerror();
     return output;
   }
-  auto *info = static_cast<const ktn_model_info_t *>(
-      dlsym(handle, "keratin_model"));
+  auto *info =
+      static_cast<const ktn_model_info_t *>(dlsym(handle, "keratin_model"));
   if (!info) {
     ADD_FAILURE() << dlerror();
     return output;
@@ -229,9 +229,10 @@ TEST_P(OpTest, HasTheGradientOfItsFormula) {
   // Weighted, so that every element of the result counts by itself.
   K::Tensor y = row.op(tensors);
   Values result = row.formula(values);
-  Values cotangent = generate(result.shape, [&, n = 0](const K::Shape &) mutable {
-    return std::sin(1.0 + n++);
-  });
+  Values cotangent =
+      generate(result.shape, [&, n = 0](const K::Shape &) mutable {
+        return std::sin(1.0 + n++);
+      });
   K::Tensor loss = K::sum(y * K::constant(toArray(cotangent, DType::Float64)));
   K::Function gradient = K::function(tensors, K::gradients(loss, wrt));
   K::CompileSettings settings;
@@ -241,8 +242,8 @@ TEST_P(OpTest, HasTheGradientOfItsFormula) {
   std::vector<Array> actual = gradient(arrays);
   for (size_t i = 0; i < wrt.size(); ++i) {
     SCOPED_TRACE("input " + std::to_string(differentiable[i]));
-    expectClose(actual[i], differences(row, values, differentiable[i], cotangent),
-                1e-6);
+    expectClose(actual[i],
+                differences(row, values, differentiable[i], cotangent), 1e-6);
   }
 }
 

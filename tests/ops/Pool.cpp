@@ -18,8 +18,8 @@ static Values pool2d(const Values &x, int64_t size, int64_t stride, bool same,
   int64_t before[2] = {0, 0};
   for (int axis : {0, 1}) {
     int64_t extent = x.shape[axis + 1];
-    int64_t out = same ? (extent + stride - 1) / stride
-                       : (extent - size) / stride + 1;
+    int64_t out =
+        same ? (extent + stride - 1) / stride : (extent - size) / stride + 1;
     shape[axis + 1] = out;
     if (same)
       before[axis] =
@@ -55,10 +55,9 @@ static std::vector<Row> poolVariants() {
              .shapes = {first ? K::Shape{tableBatch, 5, 7, 8} : shape},
              .op =
                  [=](X x) {
-                   return K::pool2d(x[0], {3, 3}, {2, 2},
-                                    same ? "same" : "valid",
-                                    first ? "channels_first" : "channels_last",
-                                    mode);
+                   return K::pool2d(
+                       x[0], {3, 3}, {2, 2}, same ? "same" : "valid",
+                       first ? "channels_first" : "channels_last", mode);
                  },
              .formula =
                  [=](const std::vector<Values> &x) {
@@ -75,21 +74,21 @@ static std::vector<Row> poolVariants() {
 
 std::vector<Row> poolRows() {
   std::vector<Row> rows = poolVariants();
-  rows.push_back(
-      {.name = "pool1d",
-       .shapes = {{tableBatch, 9, 4}},
-       .op =
-           [](X x) {
-             return K::pool1d(x[0], 2, 2, "valid", "channels_last", "max");
-           },
-       .formula =
-           [](const std::vector<Values> &x) {
-             return generate({x[0].shape[0], 4, 4}, [&](S i) {
-               return std::max(x[0][{i[0], 2 * i[1], i[2]}],
-                               x[0][{i[0], 2 * i[1] + 1, i[2]}]);
-             });
-           },
-       .hasGradient = false});
+  rows.push_back({.name = "pool1d",
+                  .shapes = {{tableBatch, 9, 4}},
+                  .op =
+                      [](X x) {
+                        return K::pool1d(x[0], 2, 2, "valid", "channels_last",
+                                         "max");
+                      },
+                  .formula =
+                      [](const std::vector<Values> &x) {
+                        return generate({x[0].shape[0], 4, 4}, [&](S i) {
+                          return std::max(x[0][{i[0], 2 * i[1], i[2]}],
+                                          x[0][{i[0], 2 * i[1] + 1, i[2]}]);
+                        });
+                      },
+                  .hasGradient = false});
   rows.push_back(
       {.name = "global_pool",
        .shapes = {{tableBatch, 3, 4, 5}},
@@ -98,24 +97,24 @@ std::vector<Row> poolRows() {
            [](const std::vector<Values> &x) {
              return generate({x[0].shape[0], 5}, [&](S i) {
                double sum = 0;
-               forEachIndex({3, 4}, [&](S p) {
-                 sum += x[0][{i[0], p[0], p[1], i[1]}];
-               });
+               forEachIndex(
+                   {3, 4}, [&](S p) { sum += x[0][{i[0], p[0], p[1], i[1]}]; });
                return sum / 12;
              });
            }});
-  rows.push_back(
-      {.name = "resize_images_nearest",
-       .shapes = {{tableBatch, 3, 4, 2}},
-       .op =
-           [](X x) {
-             return K::resize_images(x[0], 2, 3, "channels_last", "nearest");
-           },
-       .formula = [](const std::vector<Values> &x) {
-         return generate({x[0].shape[0], 6, 12, 2}, [&](S i) {
-           return x[0][{i[0], i[1] / 2, i[2] / 3, i[3]}];
-         });
-       }});
+  rows.push_back({.name = "resize_images_nearest",
+                  .shapes = {{tableBatch, 3, 4, 2}},
+                  .op =
+                      [](X x) {
+                        return K::resize_images(x[0], 2, 3, "channels_last",
+                                                "nearest");
+                      },
+                  .formula =
+                      [](const std::vector<Values> &x) {
+                        return generate({x[0].shape[0], 6, 12, 2}, [&](S i) {
+                          return x[0][{i[0], i[1] / 2, i[2] / 3, i[3]}];
+                        });
+                      }});
   return rows;
 }
 

@@ -8,9 +8,9 @@
 namespace keratin::optest {
 
 /// Applies `f` to the list of elements that fall together when `axes` go.
-static Values reduce(const Values &x, const std::vector<int64_t> &axes,
-                     bool keepdims,
-                     const std::function<double(const std::vector<double> &)> &f) {
+static Values
+reduce(const Values &x, const std::vector<int64_t> &axes, bool keepdims,
+       const std::function<double(const std::vector<double> &)> &f) {
   auto isReduced = [&](int64_t axis) {
     return axes.empty() || std::ranges::count(axes, axis) ||
            std::ranges::count(axes, axis - x.rank());
@@ -49,10 +49,9 @@ static std::vector<Row> reduction(const std::string &name, Reduction op,
     bool keepdims;
   };
   std::vector<Row> rows;
-  for (const Variant &variant : {Variant{"", {-1}, false},
-                                 Variant{"_first", {1}, false},
-                                 Variant{"_keepdims", {1, 2}, true},
-                                 Variant{"_all", {}, false}}) {
+  for (const Variant &variant :
+       {Variant{"", {-1}, false}, Variant{"_first", {1}, false},
+        Variant{"_keepdims", {1, 2}, true}, Variant{"_all", {}, false}}) {
     row.name = name + variant.suffix;
     row.shapes = {{tableBatch, 5, 6}};
     row.op = [=](const K::Tensors &x) {
@@ -93,11 +92,13 @@ static Row arg(std::string name, Op op, double (*f)(List)) {
 
 std::vector<Row> reduceRows() {
   std::vector<Row> rows = {
-      arg("argmax", [](const K::Tensors &x) { return K::argmax(x[0], 1); },
+      arg(
+          "argmax", [](const K::Tensors &x) { return K::argmax(x[0], 1); },
           [](List x) {
             return double(std::max_element(x.begin(), x.end()) - x.begin());
           }),
-      arg("argmin", [](const K::Tensors &x) { return K::argmin(x[0], 1); },
+      arg(
+          "argmin", [](const K::Tensors &x) { return K::argmin(x[0], 1); },
           [](List x) {
             return double(std::min_element(x.begin(), x.end()) - x.begin());
           }),
@@ -123,32 +124,35 @@ std::vector<Row> reduceRows() {
   const Row flags = {.dtypes = {DType::Bool}, .hasGradient = false};
   add(reduction("sum", [](T x, A a, bool k) { return K::sum(x, a, k); }, sum,
                 {.low = -1, .high = 2}));
-  add(reduction("mean", [](T x, A a, bool k) { return K::mean(x, a, k); },
-                mean, {.low = -1, .high = 2}));
-  add(reduction("var", [](T x, A a, bool k) { return K::var(x, a, k); },
-                variance));
-  add(reduction("std", [](T x, A a, bool k) { return K::std(x, a, k); },
-                [](List x) { return std::sqrt(variance(x)); }));
+  add(reduction("mean", [](T x, A a, bool k) { return K::mean(x, a, k); }, mean,
+                {.low = -1, .high = 2}));
+  add(reduction(
+      "var", [](T x, A a, bool k) { return K::var(x, a, k); }, variance));
+  add(reduction(
+      "std", [](T x, A a, bool k) { return K::std(x, a, k); },
+      [](List x) { return std::sqrt(variance(x)); }));
   add(reduction("prod", [](T x, A a, bool k) { return K::prod(x, a, k); },
                 product, {.low = 0.5, .high = 1.5, .tolerance = 4e-6}));
-  add(reduction("max", [](T x, A a, bool k) { return K::max(x, a, k); },
-                [](List x) { return *std::ranges::max_element(x); }));
-  add(reduction("min", [](T x, A a, bool k) { return K::min(x, a, k); },
-                [](List x) { return *std::ranges::min_element(x); }));
-  add(reduction("logsumexp",
-                [](T x, A a, bool k) { return K::logsumexp(x, a, k); },
-                [](List x) {
-                  double total = 0;
-                  for (double element : x)
-                    total += std::exp(element);
-                  return std::log(total);
-                }));
-  add(reduction("any", [](T x, A a, bool k) { return K::any(x, a, k); },
-                [](List x) { return double(std::ranges::count(x, 1) > 0); },
-                flags));
-  add(reduction("all", [](T x, A a, bool k) { return K::all(x, a, k); },
-                [](List x) { return double(std::ranges::count(x, 0) == 0); },
-                flags));
+  add(reduction(
+      "max", [](T x, A a, bool k) { return K::max(x, a, k); },
+      [](List x) { return *std::ranges::max_element(x); }));
+  add(reduction(
+      "min", [](T x, A a, bool k) { return K::min(x, a, k); },
+      [](List x) { return *std::ranges::min_element(x); }));
+  add(reduction(
+      "logsumexp", [](T x, A a, bool k) { return K::logsumexp(x, a, k); },
+      [](List x) {
+        double total = 0;
+        for (double element : x)
+          total += std::exp(element);
+        return std::log(total);
+      }));
+  add(reduction(
+      "any", [](T x, A a, bool k) { return K::any(x, a, k); },
+      [](List x) { return double(std::ranges::count(x, 1) > 0); }, flags));
+  add(reduction(
+      "all", [](T x, A a, bool k) { return K::all(x, a, k); },
+      [](List x) { return double(std::ranges::count(x, 0) == 0); }, flags));
   return rows;
 }
 

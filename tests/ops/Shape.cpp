@@ -81,8 +81,9 @@ static std::vector<Row> permutationRows() {
       {.name = "reverse",
        .shapes = {{tableBatch, 4, 5}},
        .op = [](X x) { return K::reverse(x[0], {1, 2}); },
-       .formula = moved([](S s) { return s; },
-                        [](S i) { return K::Shape{i[0], 3 - i[1], 4 - i[2]}; })},
+       .formula =
+           moved([](S s) { return s; },
+                 [](S i) { return K::Shape{i[0], 3 - i[1], 4 - i[2]}; })},
       {.name = "roll",
        .shapes = {{tableBatch, 5}},
        .op = [](X x) { return K::roll(x[0], 2, 1); },
@@ -101,8 +102,9 @@ static std::vector<Row> copyRows() {
       {.name = "tile",
        .shapes = {{tableBatch, 2, 3}},
        .op = [](X x) { return K::tile(x[0], {1, 3, 2}); },
-       .formula = moved([](S s) { return K::Shape{s[0], 6, 6}; },
-                        [](S i) { return K::Shape{i[0], i[1] % 2, i[2] % 3}; })},
+       .formula =
+           moved([](S s) { return K::Shape{s[0], 6, 6}; },
+                 [](S i) { return K::Shape{i[0], i[1] % 2, i[2] % 3}; })},
       {.name = "repeat",
        .shapes = {{tableBatch, 4}},
        .op = [](X x) { return K::repeat(x[0], 3); },
@@ -116,8 +118,9 @@ static std::vector<Row> copyRows() {
       {.name = "slice",
        .shapes = {{tableBatch, 6, 5}},
        .op = [](X x) { return K::slice(x[0], {0, 2, 1}, {-1, 3, -1}); },
-       .formula = moved([](S s) { return K::Shape{s[0], 3, 4}; },
-                        [](S i) { return K::Shape{i[0], i[1] + 2, i[2] + 1}; })},
+       .formula =
+           moved([](S s) { return K::Shape{s[0], 3, 4}; },
+                 [](S i) { return K::Shape{i[0], i[1] + 2, i[2] + 1}; })},
       {.name = "getitem_strided",
        .shapes = {{tableBatch, 7, 5}},
        .op =
@@ -138,9 +141,9 @@ static std::vector<Row> copyRows() {
       {.name = "pad",
        .shapes = {{tableBatch, 4, 5}},
        .op = [](X x) { return K::pad(x[0], {{0, 0}, {1, 2}, {3, 0}}, 7); },
-       .formula = moved([](S s) { return K::Shape{s[0], 7, 8}; },
-                        [](S i) { return K::Shape{i[0], i[1] - 1, i[2] - 3}; },
-                        7)},
+       .formula =
+           moved([](S s) { return K::Shape{s[0], 7, 8}; },
+                 [](S i) { return K::Shape{i[0], i[1] - 1, i[2] - 3}; }, 7)},
       {.name = "temporal_padding",
        .shapes = {{tableBatch, 4, 5}},
        .op = [](X x) { return K::temporal_padding(x[0], {2, 1}); },
@@ -153,9 +156,9 @@ static std::vector<Row> copyRows() {
              return K::spatial_2d_padding(x[0], {{1, 2}, {0, 1}},
                                           "channels_first");
            },
-       .formula = moved(
-           [](S s) { return K::Shape{s[0], 2, 6, 5}; },
-           [](S i) { return K::Shape{i[0], i[1], i[2] - 1, i[3]}; })},
+       .formula =
+           moved([](S s) { return K::Shape{s[0], 2, 6, 5}; },
+                 [](S i) { return K::Shape{i[0], i[1], i[2] - 1, i[3]}; })},
   };
 }
 
@@ -178,11 +181,13 @@ std::vector<Row> shapeRows() {
       {.name = "concatenate",
        .shapes = {{tableBatch, 4, 2}, {tableBatch, 4, 5}, {tableBatch, 4, 1}},
        .op = [](X x) { return K::concatenate(x, -1); },
-       .formula = [](const std::vector<Values> &x) { return concatenate(x, 2); }},
+       .formula =
+           [](const std::vector<Values> &x) { return concatenate(x, 2); }},
       {.name = "concatenate_middle",
        .shapes = {{tableBatch, 4, 5}, {tableBatch, 2, 5}},
        .op = [](X x) { return K::concatenate(x, 1); },
-       .formula = [](const std::vector<Values> &x) { return concatenate(x, 1); }},
+       .formula =
+           [](const std::vector<Values> &x) { return concatenate(x, 1); }},
       {.name = "stack",
        .shapes = {{tableBatch, 4}, {tableBatch, 4}},
        .op = [](X x) { return K::stack(x, 1); },
