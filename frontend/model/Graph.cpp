@@ -105,6 +105,8 @@ void GraphReader::checkObject(const Json &object, const std::string &path) {
         checkObject(layer, join(path, nameOf(layer)));
     return;
   }
+  if (isClass(object, "InputLayer"))
+    return;
   if (isCustom(object) ||
       !findLayer(textOf(object, "class_name"), isOperator(object)))
     problems.add("layer '" + path + "' (" + textOf(object, "class_name") +
@@ -137,11 +139,9 @@ GraphReader::inputOf(const Json &config, const std::string &fallbackName) {
     bool fits = wanted.size() == shape->size();
     for (size_t axis = 0; fits && axis < wanted.size(); ++axis)
       fits = (*shape)[axis] < 0 || (*shape)[axis] == wanted[axis];
-    if (!fits) {
-      problems.add(where + "takes " + shapeName(*shape) + ", but the shape " +
-                   shapeName(wanted) + " is given");
-      return std::nullopt;
-    }
+    if (!fits) // the caller's mistake, not the file's
+      throw Error(where + "takes " + shapeName(*shape) + ", but the shape " +
+                  shapeName(wanted) + " is given");
     std::copy(wanted.begin() + 1, wanted.end(), shape->begin() + 1);
   }
   if (isTooLarge(*shape)) {

@@ -272,10 +272,10 @@ collect(std::initializer_list<std::span<const LayerEntry>> families) {
 
 const LayerEntry *model::findLayer(std::string_view className,
                                    bool isOperator) {
-  static const LayerTable layers =
-      collect({coreLayers(), activationLayers(), convolutionLayers(),
-               poolingLayers(), normalizationLayers(), mergingLayers(),
-               reshapingLayers(), recurrentLayers(), attentionLayers()});
+  static const LayerTable layers = collect(
+      {coreLayers(), activationLayers(), convolutionLayers(), poolingLayers(),
+       normalizationLayers(), mergingLayers(), reshapingLayers(), imageLayers(),
+       recurrentLayers(), attentionLayers()});
   static const LayerTable operators =
       collect({elementwiseOperators(), reduceOperators(), shapeOperators(),
                attentionOperators()});

@@ -79,6 +79,7 @@ std::span<const LayerEntry> poolingLayers();
 std::span<const LayerEntry> normalizationLayers();
 std::span<const LayerEntry> mergingLayers();
 std::span<const LayerEntry> reshapingLayers();
+std::span<const LayerEntry> imageLayers();
 std::span<const LayerEntry> recurrentLayers();
 std::span<const LayerEntry> attentionLayers();
 /// Nodes of the graph that are functions of keras.ops.
