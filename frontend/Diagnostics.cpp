@@ -54,15 +54,22 @@ Diagnostics::Diagnostics(MLIRContext &context)
         return success();
       }) {}
 
+std::string Diagnostics::message(llvm::StringRef fallback) const {
+  std::string text = errors.empty() ? fallback.str() : errors.front();
+  // Ops outside of any layer have their own name as location.
+  if (layer.empty() || llvm::StringRef(text).starts_with(layer + ": "))
+    return text;
+  return layer + ": " + text;
+}
+
 std::string Diagnostics::message(llvm::StringRef fallback,
+                                 llvm::StringRef mnemonic,
                                  llvm::StringRef subject) const {
   std::string text = errors.empty() ? fallback.str() : errors.front();
-  std::string prefix = subject.empty() ? "" : (subject + ": ").str();
-  if (!llvm::StringRef(text).starts_with(prefix))
-    text = prefix + text;
-  if (!layer.empty() && layer != subject)
-    text = layer + ": " + text;
-  return text;
+  llvm::StringRef rest = text;
+  rest.consume_front((mnemonic + ": ").str());
+  std::string named = (subject + ": " + rest).str();
+  return layer.empty() || layer == mnemonic ? named : layer + ": " + named;
 }
 
 } // namespace keratin::backend

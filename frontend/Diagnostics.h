@@ -13,10 +13,12 @@ namespace keratin::backend {
 class Diagnostics {
 public:
   explicit Diagnostics(mlir::MLIRContext &context);
-  /// The first error with its notes and layer in one line, `fallback` without
-  /// one; `subject` is what the error is about, where it does not say so.
-  std::string message(llvm::StringRef fallback,
-                      llvm::StringRef subject = "") const;
+  /// The first error with its notes and layer in one line; `fallback` without
+  /// one.
+  std::string message(llvm::StringRef fallback) const;
+  /// The same of one op, which is called `subject`.
+  std::string message(llvm::StringRef fallback, llvm::StringRef mnemonic,
+                      llvm::StringRef subject) const;
 
 private:
   std::vector<std::string> errors;

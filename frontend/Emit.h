@@ -40,6 +40,21 @@ using Attributes = std::vector<std::pair<std::string_view, AttributeValue>>;
 Tensor emit(std::string_view mnemonic, const Tensors &operands,
             const Attributes &attributes = {}, size_t required = SIZE_MAX);
 
+/// While it lives, errors about ops of this thread name the API's function
+/// instead of the op; of nested ones the outermost.
+class CalledAs {
+public:
+  explicit CalledAs(std::string_view function);
+  ~CalledAs();
+  CalledAs(const CalledAs &) = delete;
+  CalledAs &operator=(const CalledAs &) = delete;
+  /// The function that is called, `fallback` outside of any.
+  static std::string_view current(std::string_view fallback);
+
+private:
+  bool outermost;
+};
+
 /// A `ktn.scan` while its body is traced.
 class ScanTrace {
 public:

@@ -10,6 +10,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
 
@@ -276,34 +277,39 @@ void Graph::inferTypes(OperationState &state) {
   assert(interface && "the op tells no types and infers none");
   DictionaryAttr attributes = state.attributes.getDictionary(context.get());
 
+  auto infer = [&](OpaqueProperties properties) {
+    if (failed(interface->inferReturnTypes(
+            context.get(), state.location, state.operands, attributes,
+            properties, state.regions, state.types)))
+      state.types.clear();
+  };
+  int size = name.getOpPropertyByteSize();
+  if (size == 0)
+    return infer(OpaqueProperties(nullptr));
+
   // The op does not exist yet, so its properties need a place of their own.
-  std::unique_ptr<char[]> storage;
-  OpaqueProperties properties(nullptr);
-  if (int size = name.getOpPropertyByteSize()) {
-    storage = std::make_unique<char[]>(size);
-    properties = OpaqueProperties(storage.get());
-    name.initOpProperties(properties, OpaqueProperties(nullptr));
-    name.populateDefaultProperties(properties);
-    auto emitError = [&] { return mlir::emitError(state.location); };
-    if (failed(name.setOpPropertiesFromAttribute(state.name, properties,
-                                                 attributes, emitError)))
-      return;
-  }
-  if (failed(interface->inferReturnTypes(context.get(), state.location,
-                                         state.operands, attributes, properties,
-                                         state.regions, state.types)))
-    state.types.clear();
-  if (storage)
-    name.destroyOpProperties(properties);
+  auto storage = std::make_unique<char[]>(size);
+  OpaqueProperties properties(storage.get());
+  name.initOpProperties(properties, OpaqueProperties(nullptr));
+  llvm::scope_exit destroy([&] { name.destroyOpProperties(properties); });
+  name.populateDefaultProperties(properties);
+  auto emitError = [&] { return mlir::emitError(state.location); };
+  if (succeeded(name.setOpPropertiesFromAttribute(state.name, properties,
+                                                  attributes, emitError)))
+    infer(properties);
 }
 
 Operation *Graph::create(OperationState &state) {
   Diagnostics diagnostics(*context);
-  llvm::StringRef mnemonic = state.name.stripDialect();
+  auto error = [&] {
+    llvm::StringRef mnemonic = state.name.stripDialect();
+    return Error(diagnostics.message("the operands do not fit", mnemonic,
+                                     CalledAs::current(mnemonic)));
+  };
   if (state.types.empty()) {
     inferTypes(state);
     if (state.types.empty())
-      throw Error(diagnostics.message("the operands do not fit", mnemonic));
+      throw error();
     for (Type type : state.types)
       checkShape(shapeOf(cast<RankedTensorType>(type)));
   }
@@ -312,7 +318,7 @@ Operation *Graph::create(OperationState &state) {
   if (succeeded(verify(op, /*verifyRecursively=*/false)))
     return op;
   op->erase();
-  throw Error(diagnostics.message("the operands do not fit", mnemonic));
+  throw error();
 }
 
 /// The dtype that a number among the operands takes: that of the tensors it is
@@ -341,7 +347,7 @@ Operation *Graph::append(std::string_view mnemonic, const Tensors &operands,
     if (operand)
       state.addOperands(unwrap(operand, type));
     else if (index < required)
-      throw Error(std::string(mnemonic) + ": operand #" +
+      throw Error(std::string(CalledAs::current(mnemonic)) + ": operand #" +
                   std::to_string(index) + " is None, not a tensor");
   }
   if (state.name.hasTrait<OpTrait::AttrSizedOperandSegments>())

@@ -65,7 +65,7 @@ static SmallVector<Type> bodyTypes(Location loc, ValueRange sequences,
       ktn::ScanOp::inferBodyArgumentTypes(loc, sequences, starts);
   if (succeeded(types))
     return *types;
-  throw Error(diagnostics.message("the sequences do not fit", "scan"));
+  throw Error(diagnostics.message("the sequences do not fit"));
 }
 
 ScanStep Graph::appendScan(const Tensors &xs, const Tensors &initial,

@@ -42,6 +42,7 @@ static Tensor asFloat(const Tensor &x) {
 }
 
 Tensor divide(const Tensor &a, const Tensor &b) {
+  CalledAs function("divide");
   return emit("div", {asFloat(a), asFloat(b)});
 }
 
@@ -103,6 +104,7 @@ Tensor softmax(const Tensor &x, int64_t axis) {
 
 Tensor permute_dimensions(const Tensor &x,
                           const std::vector<int64_t> &pattern) {
+  CalledAs function("permute_dimensions");
   std::vector<int64_t> permutation;
   for (int64_t axis : pattern)
     permutation.push_back(normalizeAxis(axis, ndim(x), "permute_dimensions"));
@@ -131,6 +133,7 @@ Tensor concatenate(const Tensors &tensors, int64_t axis) {
     throw Error("concatenate: there are no tensors");
   for (const Tensor &tensor : tensors)
     requireTensor(tensor, "concatenate", "a tensor");
+  CalledAs function("concatenate");
   return emit("concat", tensors,
               {{"axis", normalizeAxis(axis, ndim(tensors[0]), "concatenate")}});
 }

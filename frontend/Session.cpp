@@ -19,6 +19,24 @@ std::string current_name_scope() {
   return nameScopes.empty() ? "" : nameScopes.back();
 }
 
+/// Literals of the functions of the API.
+static thread_local std::string_view calledFunction;
+
+CalledAs::CalledAs(std::string_view function)
+    : outermost(calledFunction.empty()) {
+  if (outermost)
+    calledFunction = function;
+}
+
+CalledAs::~CalledAs() {
+  if (outermost)
+    calledFunction = {};
+}
+
+std::string_view CalledAs::current(std::string_view fallback) {
+  return calledFunction.empty() ? fallback : calledFunction;
+}
+
 static std::mutex sessionMutex;
 static std::shared_ptr<Graph> sessionGraph;
 /// The graph of the innermost GraphScope of this thread.

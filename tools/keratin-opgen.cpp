@@ -150,7 +150,10 @@ void writeDefinitions(std::ostream &out, const std::vector<Op> &ops) {
         attributes += (attributes.empty() ? "" : ", ") +
                       ("{\"" + argument.name) + "\", " + argument.name + "}";
     }
-    out << signature(op, /*withDefaults=*/false) << " {\n  return emit(\""
+    out << signature(op, /*withDefaults=*/false) << " {\n";
+    if (op.function != op.mnemonic)
+      out << "  CalledAs function(\"" << op.function << "\");\n";
+    out << "  return emit(\""
         << op.mnemonic << "\", {" << operands << "}";
     if (!attributes.empty())
       out << ", {" << attributes << "}";

@@ -119,6 +119,7 @@ Tensor makeConv(std::string_view function, const Tensor &x,
                 const Tensor &kernel, const Ints &strides,
                 const Padding &padding, std::string_view data_format,
                 const Ints &dilation, int64_t groups) {
+  CalledAs called(function);
   Image image(function, x, strides.size(), data_format);
   checkPositive(function, "strides", strides, image.spatial);
   checkPositive(function, "dilation_rate", dilation, image.spatial);
@@ -172,6 +173,7 @@ static Tensor depthwise(std::string_view function, const Tensor &x,
                         const Tensor &kernel, const Ints &strides,
                         const Padding &padding, std::string_view data_format,
                         const Ints &dilation) {
+  CalledAs called(function);
   Image image(function, x, strides.size(), data_format);
   coveredExtents(function, kernel, image.spatial, Ints(image.spatial, 1));
   Shape shape = int_shape(kernel);
@@ -242,6 +244,7 @@ static Tensor makeTransposed(std::string_view function, const Tensor &x,
                              const Ints &strides, const Padding &padding,
                              std::string_view data_format,
                              const Ints &dilation) {
+  CalledAs called(function);
   Image image(function, x, strides.size(), data_format);
   checkPositive(function, "strides", strides, image.spatial);
   checkPositive(function, "dilation_rate", dilation, image.spatial);
@@ -360,6 +363,7 @@ static Tensor makePool(std::string_view function, const Tensor &x,
                        const Ints &pool_size, const Ints &strides,
                        const Padding &padding, std::string_view data_format,
                        std::string_view mode) {
+  CalledAs called(function);
   std::string_view op = poolOp(function, mode);
   Image image(function, x, pool_size.size(), data_format);
   checkPositive(function, "pool_size", pool_size, image.spatial);

@@ -182,6 +182,7 @@ private:
 } // namespace
 
 Tensor einsum(std::string_view equation, const Tensors &operands) {
+  CalledAs function("einsum");
   if (operands.empty())
     throw Error("einsum: there are no tensors");
   for (const Tensor &operand : operands)

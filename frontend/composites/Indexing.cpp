@@ -195,6 +195,7 @@ private:
 } // namespace
 
 Tensor getitem(const Tensor &x, const std::vector<Index> &indices) {
+  CalledAs function("getitem");
   requireTensor(x, "getitem", "x");
   return Indexer(x).run(indices);
 }
@@ -205,6 +206,7 @@ Tensor getitem(const Tensor &x, const std::vector<Index> &indices) {
 
 Tensor one_hot(const Tensor &indices, int64_t num_classes, int64_t axis,
                DType dtype) {
+  CalledAs function("one_hot");
   axis = normalizeAxis(axis, ndim(indices) + 1, "one_hot");
   Tensor positions =
       isFloat(backend::dtype(indices)) ? cast(indices, DType::Int32) : indices;
@@ -218,6 +220,7 @@ Tensor one_hot(const Tensor &indices, int64_t num_classes, int64_t axis,
 
 Tensor switch_(const Tensor &condition, const Tensor &then_expression,
                const Tensor &else_expression) {
+  CalledAs function("switch");
   Tensor chosen = cast(condition, DType::Bool);
   int64_t rank = std::max(ndim(then_expression), ndim(else_expression));
   if (ndim(chosen) > rank)
@@ -233,6 +236,7 @@ Tensor switch_(const Tensor &condition, const Tensor &then_expression,
 }
 
 Tensor in_top_k(const Tensor &predictions, const Tensor &targets, int64_t k) {
+  CalledAs function("in_top_k");
   Tensor rows = cast(targets, DType::Int32);
   Tensor score = emit("gather", {predictions, rows},
                       {{"axis", int64_t(1)}, {"batch_dims", int64_t(1)}});

@@ -11,6 +11,7 @@ static Tensor clipProbabilities(const Tensor &output) {
 
 Tensor categorical_crossentropy(const Tensor &target, const Tensor &output,
                                 bool from_logits, int64_t axis) {
+  CalledAs function("categorical_crossentropy");
   requireTensor(target, "categorical_crossentropy", "target");
   requireTensor(output, "categorical_crossentropy", "output");
   Tensor logs;
@@ -24,6 +25,7 @@ Tensor categorical_crossentropy(const Tensor &target, const Tensor &output,
 Tensor sparse_categorical_crossentropy(const Tensor &target,
                                        const Tensor &output, bool from_logits,
                                        int64_t axis) {
+  CalledAs function("sparse_categorical_crossentropy");
   requireTensor(target, "sparse_categorical_crossentropy", "target");
   requireTensor(output, "sparse_categorical_crossentropy", "output");
   axis = normalizeAxis(axis, ndim(output), "sparse_categorical_crossentropy");
@@ -42,6 +44,7 @@ Tensor sparse_categorical_crossentropy(const Tensor &target,
 
 Tensor binary_crossentropy(const Tensor &target, const Tensor &output,
                            bool from_logits) {
+  CalledAs function("binary_crossentropy");
   requireTensor(target, "binary_crossentropy", "target");
   requireTensor(output, "binary_crossentropy", "output");
   if (from_logits)

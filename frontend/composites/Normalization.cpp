@@ -23,6 +23,7 @@ static Tensor channelVector(const Tensor &parameter) {
 Tensor batch_normalization(const Tensor &x, const Tensor &mean,
                            const Tensor &var, const Tensor &beta,
                            const Tensor &gamma, int64_t axis, double epsilon) {
+  CalledAs function("batch_normalization");
   requireTensor(x, "batch_normalization", "x");
   requireTensor(mean, "batch_normalization", "mean");
   requireTensor(var, "batch_normalization", "var");
@@ -66,6 +67,7 @@ BatchStatistics normalize_batch_in_training(const Tensor &x,
                                             const Tensor &beta,
                                             const Axes &reduction_axes,
                                             double epsilon) {
+  CalledAs function("normalize_batch_in_training");
   std::vector<int64_t> axes =
       normalizeAxes(reduction_axes, ndim(x), "normalize_batch_in_training");
   std::vector<int64_t> kept;
@@ -83,6 +85,7 @@ BatchStatistics normalize_batch_in_training(const Tensor &x,
 Tensor layer_normalization(const Tensor &x, const Tensor &gamma,
                            const Tensor &beta, const Axes &axis,
                            double epsilon) {
+  CalledAs function("layer_normalization");
   requireTensor(x, "layer_normalization", "x");
   if (isNarrow(x))
     return cast(
@@ -99,6 +102,7 @@ Tensor layer_normalization(const Tensor &x, const Tensor &gamma,
 
 Tensor rms_normalization(const Tensor &x, const Tensor &gamma, const Axes &axis,
                          double epsilon) {
+  CalledAs function("rms_normalization");
   requireTensor(x, "rms_normalization", "x");
   if (isNarrow(x))
     return cast(rms_normalization(widen(x), widen(gamma), axis, epsilon),
@@ -111,6 +115,7 @@ Tensor rms_normalization(const Tensor &x, const Tensor &gamma, const Axes &axis,
 
 Tensor group_normalization(const Tensor &x, int64_t groups, const Tensor &gamma,
                            const Tensor &beta, int64_t axis, double epsilon) {
+  CalledAs function("group_normalization");
   requireTensor(x, "group_normalization", "x");
   if (isNarrow(x))
     return cast(group_normalization(widen(x), groups, widen(gamma), widen(beta),

@@ -47,6 +47,7 @@ void checkExtents(const Tensor &x, int64_t xAxis, const Tensor &y,
 } // namespace
 
 Tensor dot(const Tensor &x, const Tensor &y) {
+  CalledAs function("dot");
   requireTensor(x, "dot", "x");
   requireTensor(y, "dot", "y");
   if (ndim(x) == 0 || ndim(y) == 0)
@@ -59,6 +60,7 @@ Tensor dot(const Tensor &x, const Tensor &y) {
 Tensor tensordot(const Tensor &x, const Tensor &y,
                  const std::vector<int64_t> &x_axes,
                  const std::vector<int64_t> &y_axes) {
+  CalledAs function("tensordot");
   if (x_axes.size() != y_axes.size())
     throw Error("tensordot: " + std::to_string(x_axes.size()) +
                 " axes of x but " + std::to_string(y_axes.size()) + " of y");
@@ -91,6 +93,7 @@ batchDotAxes(const Tensor &x, const Tensor &y, const AxisList &axes) {
 
 Tensor batch_dot(const Tensor &x, const Tensor &y,
                  const std::vector<int64_t> &axes) {
+  CalledAs function("batch_dot");
   if (ndim(x) < 2 || ndim(y) < 2)
     throw Error("batch_dot: both tensors must have 2 or more axes but " +
                 bothShapes(x, y));
@@ -141,6 +144,7 @@ Tensor withBatch(const Tensor &x, std::vector<Dim> batch) {
 } // namespace
 
 Tensor matmul(const Tensor &x, const Tensor &y) {
+  CalledAs function("matmul");
   if (ndim(x) == 0 || ndim(y) == 0)
     throw Error("matmul: scalars have no product of matrices; " +
                 bothShapes(x, y));

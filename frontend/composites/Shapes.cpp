@@ -135,6 +135,7 @@ static Dim multiply(const Dim &dim, int64_t factor) {
 Tensor flatten(const Tensor &x) { return reshape(x, {-1}); }
 
 Tensor batch_flatten(const Tensor &x) {
+  CalledAs function("batch_flatten");
   Shape shape = int_shape(x);
   if (shape.empty())
     throw Error("batch_flatten: the tensor has no batch axis");
@@ -175,6 +176,7 @@ Tensor moveaxis(const Tensor &x, int64_t source, int64_t destination) {
 //===----------------------------------------------------------------------===//
 
 Tensor stack(const Tensors &x, int64_t axis) {
+  CalledAs function("stack");
   Tensors expanded;
   for (const Tensor &tensor : x)
     expanded.push_back(expand_dims(tensor, axis));
@@ -243,6 +245,7 @@ Tensors split(const Tensor &x, const std::vector<int64_t> &indices,
 //===----------------------------------------------------------------------===//
 
 Tensor repeat(const Tensor &x, int64_t n) {
+  CalledAs function("repeat");
   if (ndim(x) != 2)
     throw Error("repeat: the tensor has shape " + shapeName(int_shape(x)) +
                 " but must have 2 axes");
@@ -250,6 +253,7 @@ Tensor repeat(const Tensor &x, int64_t n) {
 }
 
 Tensor repeat_elements(const Tensor &x, int64_t rep, int64_t axis) {
+  CalledAs function("repeat_elements");
   axis = normalizeAxis(axis, ndim(x), "repeat_elements");
   if (rep < 1)
     throw Error("repeat_elements: rep is " + std::to_string(rep) +
@@ -264,6 +268,7 @@ Tensor repeat_elements(const Tensor &x, int64_t rep, int64_t axis) {
 }
 
 Tensor tile(const Tensor &x, const std::vector<int64_t> &n) {
+  CalledAs function("tile");
   std::vector<int64_t> counts = n;
   Tensor y = x;
   while (static_cast<int64_t>(counts.size()) < ndim(x))
