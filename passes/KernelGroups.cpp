@@ -135,6 +135,7 @@ private:
   void finish(const Members &members, llvm::StringRef kind);
 
   void growEpilogue(Members &members);
+  void growPad(Members &members);
   void growRows(Members &members);
   void absorbProducers(Members &members);
   bool dependsOn(Operation *op, const Members &members) const;
@@ -239,9 +240,23 @@ void Grouper::growEpilogue(Members &members) {
         next = user;
     }
     if (!next)
-      return;
+      return growPad(members);
     members.insert(next);
   }
+}
+
+/// Takes in the pad of the last value when only that reads it: the value is
+/// then computed in its place inside of the border.
+void Grouper::growPad(Members &members) {
+  Operation *last = members.back();
+  if (last->getNumResults() != 1 || !last->hasOneUse())
+    return;
+  auto pad = dyn_cast<tensor::PadOp>(*last->user_begin());
+  if (pad && isFree(pad) && pad.getConstantPaddingValue() &&
+      !dependsOn(pad, members) &&
+      llvm::none_of(pad.getStaticLow(), ShapedType::isDynamic) &&
+      llvm::none_of(pad.getStaticHigh(), ShapedType::isDynamic))
+    members.insert(pad);
 }
 
 /// Grows the group of a row reduction by ops over the same rows: elementwise
