@@ -173,24 +173,36 @@ static OpFoldResult sum(Kernel &kernel, OpFoldResult lhs, OpFoldResult rhs) {
 
 /// The slabs below and above the source, axis by axis: those of an axis are
 /// as narrow as the source on the axes before it and full on the others.
-void emitPad(Kernel &kernel, tensor::PadOp op, Value destination,
-             const VectorUnit &unit) {
+/// Returns what is left: the place of the source.
+static Box emitBorder(Kernel &kernel, tensor::PadOp op, Value destination,
+                      const VectorUnit &unit) {
   Value border = kernel.scalar(op.getConstantPaddingValue());
-  Box source = boxOf(kernel, op.getSource());
   Box slab = boxOf(kernel, op.getResult());
   for (auto [dim, low, high] :
        llvm::enumerate(op.getMixedLowPad(), op.getMixedHighPad())) {
     low = toTarget(kernel, low);
     high = toTarget(kernel, high);
+    OpFoldResult size = getAsOpFoldResult(kernel.extent(op.getSource(), dim));
     slab.sizes[dim] = low;
     emitBox(kernel, slab, border, destination, unit);
-    slab.offsets[dim] = sum(kernel, low, source.sizes[dim]);
+    slab.offsets[dim] = sum(kernel, low, size);
     slab.sizes[dim] = high;
     emitBox(kernel, slab, border, destination, unit);
     slab.offsets[dim] = low;
-    slab.sizes[dim] = source.sizes[dim];
+    slab.sizes[dim] = size;
   }
-  emitBox(kernel, slab, op.getSource(), destination, unit);
+  return slab;
+}
+
+void emitPadBorder(Kernel &kernel, tensor::PadOp op, Value destination,
+                   const VectorUnit &unit) {
+  emitBorder(kernel, op, destination, unit);
+}
+
+void emitPad(Kernel &kernel, tensor::PadOp op, Value destination,
+             const VectorUnit &unit) {
+  Box middle = emitBorder(kernel, op, destination, unit);
+  emitBox(kernel, middle, op.getSource(), destination, unit);
 }
 
 void emitConcat(Kernel &kernel, tensor::ConcatOp op, Value destination,

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -59,6 +60,16 @@ static void emitWithoutRoot(Kernel &kernel, Value result, Value destination,
     emitElementwise(kernel, result, destination, unit);
 }
 
+/// Moves `position` to where a pad with the low borders `low` puts it.
+static bool shift(Position &position, ArrayRef<int64_t> low) {
+  for (auto [expr, distance] : llvm::zip_equal(position, low)) {
+    if (ShapedType::isDynamic(distance))
+      return false;
+    expr = canonical(expr + distance);
+  }
+  return true;
+}
+
 /// Emits the kernel in tile form; false when it has another.
 static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
   if (!isTileForm(kernel))
@@ -72,16 +83,24 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
 
   SmallVector<Output> outputs;
   SmallVector<std::pair<Value, Value>> others;
+  SmallVector<std::pair<tensor::PadOp, Value>> borders;
   for (auto [number, result] : llvm::enumerate(kernel.results())) {
     Value destination = kernel.destination(number);
     if (roots.empty() || !dependsOn(result, roots[0])) {
       others.push_back({result, destination});
       continue;
     }
-    std::optional<Position> position = positionOf(result, roots[0]);
+    auto pad = result.getDefiningOp<tensor::PadOp>();
+    Value computed = pad ? pad.getSource() : result;
+    std::optional<Position> position = positionOf(computed, roots[0]);
     if (!position)
       return false;
-    outputs.push_back({result, destination, *position});
+    Position place = *position;
+    if (pad && !shift(place, pad.getStaticLow()))
+      return false;
+    outputs.push_back({computed, *position, destination, place});
+    if (pad)
+      borders.push_back({pad, destination});
   }
   if (!outputs.empty()) {
     std::optional<Tiling> tiling = tilingOf(kernel, roots[0], unit);
@@ -92,6 +111,8 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
     else
       emitTiles(kernel, roots[0], *tiling, outputs);
   }
+  for (auto [pad, destination] : borders)
+    emitPadBorder(kernel, pad, destination, unit);
   for (auto [result, destination] : others)
     emitWithoutRoot(kernel, result, destination, unit);
   return true;

@@ -156,7 +156,7 @@ void LaneReduction::emitElement() {
   reader.remember(root->getResult(0), map.getResults(), 0, {total, {}});
   for (const Output &output : outputs)
     reader.write(reader.read(output.tensor, output.position, 0),
-                 output.destination, output.position, 0);
+                 output.destination, output.place, 0);
 }
 
 void emitLaneReduction(Kernel &kernel, linalg::GenericOp root,

@@ -464,9 +464,9 @@ void TileEmitter::finishTile(ValueRange sums) {
         reader.remember(result, at(map.getResults(), point), width, {sum, {}});
       }
       for (const Output &output : outputs) {
-        Position position = at(output.position, point);
-        reader.write(reader.read(output.tensor, position, width),
-                     output.destination, position, width);
+        Lanes lanes =
+            reader.read(output.tensor, at(output.position, point), width);
+        reader.write(lanes, output.destination, at(output.place, point), width);
       }
     }
 }

@@ -8,10 +8,13 @@
 
 namespace keratin {
 
-/// A result of the kernel, and where it is at the element of the root.
+/// A result of the kernel: where it is at the element of the root, and where
+/// that is in its destination, which may be shifted by a border.
 struct Output {
-  mlir::Value tensor, destination;
+  mlir::Value tensor;
   Position position;
+  mlir::Value destination;
+  Position place;
 };
 
 /// Emits the loops of `root` as `tiling` says; each tile is a rectangle of
@@ -26,6 +29,9 @@ void emitLaneReduction(Kernel &kernel, mlir::linalg::GenericOp root,
 /// Stores every element of `tensor`, which is elementwise, to `destination`.
 void emitElementwise(Kernel &kernel, mlir::Value tensor,
                      mlir::Value destination, const VectorUnit &unit);
+/// The border of a pad alone, for a middle that is computed in its place.
+void emitPadBorder(Kernel &kernel, mlir::tensor::PadOp op,
+                   mlir::Value destination, const VectorUnit &unit);
 void emitPad(Kernel &kernel, mlir::tensor::PadOp op, mlir::Value destination,
              const VectorUnit &unit);
 void emitConcat(Kernel &kernel, mlir::tensor::ConcatOp op,
