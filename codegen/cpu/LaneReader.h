@@ -140,6 +140,9 @@ private:
                    llvm::ArrayRef<mlir::AffineExpr> position, unsigned width);
   mlir::Value loadVector(mlir::Value memref, mlir::ValueRange position,
                          unsigned width);
+  bool isVector(const Lanes &lanes) const;
+  Lanes compute(mlir::Operation &op, llvm::ArrayRef<Lanes> operands,
+                unsigned width);
   Lanes extract(mlir::Value tensor, llvm::ArrayRef<Lanes> position,
                 unsigned width);
   mlir::Value divide(mlir::Value vector, mlir::Value divisor, unsigned width);
