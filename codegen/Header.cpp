@@ -193,21 +193,37 @@ void HeaderWriter::writeOpening() {
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
 }
 
+/// Breaks a line at spaces where it would be longer than `width`; what follows
+/// is indented like the line.
+static std::vector<std::string> wrap(StringRef line, size_t width) {
+  StringRef words = line.ltrim(' ');
+  std::string indent(line.size() - words.size(), ' ');
+  std::vector<std::string> lines = {indent};
+  for (StringRef word : split(words, ' ')) {
+    if (lines.back().size() > indent.size() &&
+        lines.back().size() + 1 + word.size() > width)
+      lines.push_back(indent);
+    if (lines.back().size() > indent.size())
+      lines.back() += ' ';
+    lines.back() += word;
+  }
+  return lines;
+}
+
 /// A doc comment of `text`, wrapped; its lines end where it says, too. `$name`
 /// and `$NAME` stand for the model.
 void HeaderWriter::comment(StringRef text) {
   std::string words = withNames(text);
-  os << "/**\n";
-  for (StringRef line : split(words, '\n')) {
-    size_t column = 0;
-    for (StringRef word : split(line, ' ')) {
-      bool fits = column > 0 && column + 1 + word.size() <= 77;
-      os << (fits || column == 0 ? "" : "\n");
-      os << (fits ? " " : line.empty() ? " *" : " * ") << word;
-      column = (fits ? column + 1 : 0) + word.size();
-    }
-    os << "\n";
+  std::vector<std::string> lines;
+  for (StringRef line : split(words, '\n'))
+    llvm::append_range(lines, wrap(line, 77));
+  if (lines.size() == 1 && lines[0].size() <= 73) {
+    os << "/** " << lines[0] << " */\n";
+    return;
   }
+  os << "/**\n";
+  for (const std::string &line : lines)
+    os << (line.empty() ? " *" : " * ") << line << "\n";
   os << " */\n";
 }
 
