@@ -3,22 +3,26 @@
 
 #include "passes/Passes.h"
 
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/Transforms/Passes.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/Passes.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
 
 namespace keratin {
+#define GEN_PASS_DEF_CALLLIBM
 #define GEN_PASS_DEF_PREPAREMEMREFS
 #define GEN_PASS_DEF_ROUNDTOBF16
 #include "passes/Passes.h.inc"
@@ -108,6 +112,26 @@ struct RoundToBf16 : impl::RoundToBf16Base<RoundToBf16> {
 
 } // namespace
 
+namespace {
+
+/// Not all that libm has: the rest are instructions.
+struct CallLibm : impl::CallLibmBase<CallLibm> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateMathToLibmConversionPatterns(patterns);
+    ConversionTarget target(getContext());
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    target.addIllegalOp<math::ExpOp, math::ExpM1Op, math::LogOp, math::Log1pOp,
+                        math::TanhOp, math::ErfOp, math::SinOp, math::CosOp,
+                        math::PowFOp>();
+    if (failed(applyPartialConversion(getOperation(), target,
+                                      std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
 /// Elementary functions, as polynomials or as calls, and floats of 16 bits as
 /// f32: for bf16 LLVM would call a library for every rounding.
 static void addMath(OpPassManager &pm, const PipelineOptions &options) {
@@ -118,10 +142,7 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
     math.hasRounding = options.rounding;
     pm.addPass(createExpandMath(math));
   } else {
-    ConvertMathToLLVMPassOptions exact;
-    exact.approximateLog1p = false;
-    pm.addPass(createConvertMathToLLVMPass(exact));
-    pm.addPass(createConvertMathToLibmPass());
+    pm.addPass(createCallLibm());
   }
   arith::ArithEmulateUnsupportedFloatsOptions narrow;
   narrow.sourceTypeStrs = {"bf16"};

@@ -121,7 +121,8 @@ def FuseElementwise : Pass<"ktn-fuse-elementwise", "::mlir::func::FuncOp"> {
   let description = [{
     A parallel `linalg.generic` whose elements only one other parallel generic
     reads becomes part of it. Where the reader repeats elements (broadcasting) this
-    happens only if they are cheap to compute again.
+    happens only if they are cheap to compute again. A view with fewer axes
+    between the two moves behind the reader.
 
     Requires: `ktn-lower-to-linalg`.
   }];
@@ -159,6 +160,17 @@ def PlanMemory : Pass<"ktn-plan-memory", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect",
                            "::mlir::arith::ArithDialect"];
+}
+
+def CallLibm : Pass<"ktn-call-libm", "::mlir::ModuleOp"> {
+  let summary = "Call libm for elementary functions";
+  let description = [{
+    What -O0 has in the place of `ktn-expand-math`: `math.exp`, `expm1`, `log`, `log1p`,
+    `tanh`, `erf`, `sin`, `cos` and `powf` of f32 and f64 become calls of the C functions.
+    Before the conversion to LLVM, which makes `exp(x) - 1` of `expm1`.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def ExpandMath : Pass<"ktn-expand-math"> {

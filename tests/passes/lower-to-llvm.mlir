@@ -23,7 +23,7 @@ func.func @main(%weights: memref<?xi8>, %arena: memref<?xi8>, %batch: index, %im
 // CHECK:         llvm.intr.fma
 // CHECK:         llvm.return
 // LIBM-LABEL: llvm.func @kernel{{.*}}(
-// LIBM:         llvm.intr.exp
+// LIBM:         llvm.call @expf
 // LIBM-NOT:     llvm.intr.fma
 func.func private @kernel(%x: memref<?x16xf32>, %y: memref<?x16xf32>) attributes {ktn.kernel = "rows"} {
   %c0 = arith.constant 0 : index
