@@ -169,6 +169,30 @@ TEST(ShapeErrors, NameBothShapes) {
   refuses([&] { K::bias_add(open({None, 8}), open({7})); }, "7", "8");
 }
 
+TEST(ShapeErrors, AreInKerasWords) {
+  auto message = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(message([] { open({None, 3}) + open({None, 4}); }),
+            "add: shapes (None, 3) and (None, 4) do not broadcast");
+  EXPECT_EQ(message([] { K::softmax(open({None, 3}, DType::Int32)); }),
+            "softmax: operand #0 must be ranked tensor of floats, but got "
+            "(None, 3) int32");
+  EXPECT_EQ(message([] { K::exp({}); }),
+            "exp: operand #0 is None, not a tensor");
+}
+
+TEST(ShapeErrors, StayShort) {
+  std::vector<int64_t> axes(100000, 0);
+  EXPECT_THAT([&] { K::permute_dimensions(open({2, 3}), axes); },
+              ThrowsMessage<Error>(testing::SizeIs(testing::Lt(2000))));
+}
+
 TEST(ShapeErrors, NameTheLayer) {
   K::NameScope block("block1");
   K::NameScope layer("dense");
