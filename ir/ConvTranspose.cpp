@@ -169,8 +169,13 @@ Value interleave(OpBuilder &b, Location loc, Value y,
   y = reshape(b, loc, y, joined);
 
   Shape ends(spatial + 2, ShapedType::kDynamic);
-  for (auto [i, axis] : llvm::enumerate(axes))
+  bool crops = false;
+  for (auto [i, axis] : llvm::enumerate(axes)) {
     ends[1 + i] = axis.output;
+    crops |= axis.positions * axis.stride != axis.output;
+  }
+  if (!crops)
+    return y;
   return takeRange(b, loc, y, Shape(spatial + 2, 0), ends);
 }
 

@@ -1,11 +1,14 @@
 //===- FuseElementwise.cpp - chains of parallel loops become one ----------===//
 #include "passes/Passes.h"
+#include "passes/lower/Lower.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -56,6 +59,18 @@ bool shouldFuse(OpOperand *operand) {
          (readsOnce(consumer, operand) || isCheap(producer));
 }
 
+/// Whether `operand` is a view with fewer axes of what another parallel op makes:
+/// with more loops its reader can be part of that op.
+bool shouldExpand(OpOperand *operand) {
+  auto reader = dyn_cast<linalg::GenericOp>(operand->getOwner());
+  auto view = operand->get().getDefiningOp<tensor::CollapseShapeOp>();
+  if (!reader || !view || !isParallel(reader) || !view->hasOneUse())
+    return false;
+  auto producer = view.getSrc().getDefiningOp<linalg::GenericOp>();
+  return producer && isParallel(producer) &&
+         isOnlyReader(view.getSrc(), view) && readsOnce(reader, operand);
+}
+
 /// Upstream's rewrite alone: the patterns that go with it there also turn weights
 /// that are all equal into scalars, and a product would be none.
 struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
@@ -86,10 +101,17 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
     patterns.add<FuseProducer>(context);
+    linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, shouldExpand);
     // Operands that are read at the same place twice are one.
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
+    // A view of unset memory is unset memory, one of weights is weights, and its
+    // size is that of an argument.
     tensor::EmptyOp::getCanonicalizationPatterns(patterns, context);
+    tensor::populateFoldTensorEmptyPatterns(patterns);
+    tensor::DimOp::getCanonicalizationPatterns(patterns, context);
+    memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
+    lower::populateSimplification(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     IRRewriter rewriter(context);

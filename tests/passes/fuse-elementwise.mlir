@@ -85,3 +85,34 @@ func.func @broadcast(%x: tensor<4x8xf32>, %s: tensor<4xf32>, %t: tensor<4xf32>) 
   } -> tensor<4x8xf32>
   return %y : tensor<4x8xf32>
 }
+
+// A view between two chains moves behind the second, and they are one.
+// CHECK-LABEL: func @view(
+// CHECK:         %[[UNSET:.+]] = tensor.empty(%{{.+}}) : tensor<?x2x3xf32>
+// CHECK:         %[[Y:.+]] = linalg.generic
+// CHECK-SAME:      outs(%[[UNSET]] :
+// CHECK:         math.exp
+// CHECK:         arith.addf
+// CHECK-NOT:     linalg.generic
+// CHECK:         tensor.collapse_shape %[[Y]]
+func.func @view(%x: tensor<?x2x3xf32>, %b: tensor<6xf32>) -> tensor<?x6xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x2x3xf32>
+  %e3 = tensor.empty(%n) : tensor<?x2x3xf32>
+  %e2 = tensor.empty(%n) : tensor<?x6xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<?x2x3xf32>) outs(%e3 : tensor<?x2x3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  } -> tensor<?x2x3xf32>
+  %flat = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x2x3xf32> into tensor<?x6xf32>
+  %1 = linalg.generic {indexing_maps = [#id, affine_map<(d0, d1) -> (d1)>, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%flat, %b : tensor<?x6xf32>, tensor<6xf32>) outs(%e2 : tensor<?x6xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %r = arith.addf %a, %c : f32
+    linalg.yield %r : f32
+  } -> tensor<?x6xf32>
+  return %1 : tensor<?x6xf32>
+}
