@@ -153,8 +153,7 @@ void writeDefinitions(std::ostream &out, const std::vector<Op> &ops) {
     out << signature(op, /*withDefaults=*/false) << " {\n";
     if (op.function != op.mnemonic)
       out << "  CalledAs function(\"" << op.function << "\");\n";
-    out << "  return emit(\""
-        << op.mnemonic << "\", {" << operands << "}";
+    out << "  return emit(\"" << op.mnemonic << "\", {" << operands << "}";
     if (!attributes.empty())
       out << ", {" << attributes << "}";
     out << ");\n}\n";
