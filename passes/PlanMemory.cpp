@@ -238,6 +238,8 @@ LogicalResult Rewriter::emitCall(func::CallOp call) {
     bool isDestination = bool(tensor.getDefiningOp<tensor::EmptyOp>());
     Value memref;
     if (isDestination) {
+      // No two values that live at the same time share bytes.
+      callee.setArgAttr(index, "llvm.noalias", b.getUnitAttr());
       const Place &place = *plan.find(operand);
       std::optional<SmallVector<BatchSize>> shape = evaluateShape(tensor);
       SmallVector<Value> sizes;
@@ -304,7 +306,13 @@ LogicalResult Rewriter::emit(Block &block) {
   return success();
 }
 
-DictionaryAttr describeTensor(OpBuilder &b, Attribute name, Type type) {
+/// `isUnsigned` is what the type has not said since the stage linalg.
+DictionaryAttr describeTensor(OpBuilder &b, Attribute name, Type type,
+                              bool isUnsigned) {
+  auto tensor = cast<RankedTensorType>(type);
+  if (isUnsigned)
+    type = tensor.clone(
+        b.getIntegerType(tensor.getElementTypeBitWidth(), /*isSigned=*/false));
   return b.getDictionaryAttr(
       {b.getNamedAttr("name", name ? name : b.getStringAttr("")),
        b.getNamedAttr("type", TypeAttr::get(type))});
@@ -314,10 +322,12 @@ void Rewriter::setAttributes(func::FuncOp function) {
   SmallVector<Attribute> inputs, outputs, weightRows;
   for (auto [index, type] : llvm::enumerate(old.getArgumentTypes()))
     inputs.push_back(
-        describeTensor(b, old.getArgAttr(index, "ktn.name"), type));
+        describeTensor(b, old.getArgAttr(index, "ktn.name"), type,
+                       bool(old.getArgAttr(index, "ktn.unsigned"))));
   for (auto [index, type] : llvm::enumerate(old.getResultTypes()))
     outputs.push_back(
-        describeTensor(b, old.getResultAttr(index, "ktn.name"), type));
+        describeTensor(b, old.getResultAttr(index, "ktn.name"), type,
+                       bool(old.getResultAttr(index, "ktn.unsigned"))));
   for (const auto &[key, weight] : weights) {
     SmallVector<NamedAttribute> row = {
         b.getNamedAttr("offset", b.getI64IntegerAttr(weight.offset)),
