@@ -172,6 +172,7 @@ private:
   linalg::GenericOp root;
   const VectorUnit &unit;
   SmallVector<Access> accesses;
+  int64_t mostVectors = 8; ///< in a row of a tile
   Tiling tiling;
 };
 } // namespace
@@ -255,11 +256,14 @@ bool Classifier::pickLane() {
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
     if (isReduction(loop))
       depth = extent(loop) ? depth * *extent(loop) : INT32_MAX;
-  constexpr int64_t deepest = 2048;
-  if (scalars && rows && !tiling.blocked && depth <= deepest &&
+  // The panel is on the stack, which may be small where the code runs.
+  constexpr int64_t panelBytes = 128 * 1024;
+  int64_t widest = panelBytes / std::max<int64_t>(depth, 1) * 8 / unit.bits;
+  if (scalars && rows && !tiling.blocked && widest > 0 &&
       canPanel(*gathered, *lane)) {
     tiling.blocked = gathered->operand;
     tiling.panel = true;
+    mostVectors = std::min(mostVectors, widest);
     return true;
   }
   if (reduceLanes())
@@ -320,7 +324,7 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     for (const Access &access : accesses)
       if (broadcasts(access))
         most = std::min(most, cachedRows(bytesApart(access, loop)));
-    TileSize size = productTile(rows, vectors, most, unit);
+    TileSize size = productTile(rows, vectors, {most, mostVectors}, unit);
     int64_t count = rows.value_or(manyRows);
     // Rows of unknown number cost the code of a ladder as well.
     double perRow = double(productCost(count, vectors.value_or(1), size)) /
@@ -332,7 +336,7 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     best = perRow;
   }
   if (!tiling.row)
-    tiling.size = productTile(1, vectors, 1, unit);
+    tiling.size = productTile(1, vectors, {1, mostVectors}, unit);
 }
 
 void Classifier::pickWindowRow() {
@@ -396,13 +400,14 @@ void Classifier::orderLoops() {
 }
 
 std::optional<Tiling> Classifier::run() {
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    if (extent(loop) == 0)
+      return std::nullopt;
   if (!pickLane())
     return std::nullopt;
   tiling.lanes = lanesOf(root->getResult(0), unit);
   std::optional<int64_t> columns = extent(tiling.lane), vectors;
   if (columns) {
-    if (*columns == 0)
-      return std::nullopt;
     uint64_t fitting = tiling.reducesLanes ? llvm::bit_floor(uint64_t(*columns))
                                            : llvm::bit_ceil(uint64_t(*columns));
     tiling.lanes = std::min<uint64_t>(tiling.lanes, fitting);

@@ -54,6 +54,7 @@ private:
   void span(unsigned loop, Value from, Value to, int64_t step, Then then);
   void inBlock(Value number, ArrayRef<Column> vectors, Then then);
   void fillPanel();
+  void fillPanelLoops(ArrayRef<unsigned> loops);
   void keepWeights();
 
   void emitTile();
@@ -260,41 +261,44 @@ void TileEmitter::emitRowLadder(Then then) {
 
 /// Copies the columns of the block to the panel, in the order of the tile.
 void TileEmitter::fillPanel() {
-  OpOperand *operand = tiling.blocked;
-  AffineMap map = root.getMatchingIndexingMap(operand);
-  reader.forgetPacked(operand->get());
+  Value tensor = tiling.blocked->get();
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  reader.forgetPacked(tensor);
   SmallVector<unsigned> loops;
   for (unsigned loop : tiling.reductions)
     if (map.isFunctionOfDim(loop))
       loops.push_back(loop);
-  SmallVector<AffineExpr> taps(root.getNumLoops());
-  std::function<void(ArrayRef<unsigned>)> nest = [&](ArrayRef<unsigned> inner) {
-    if (!inner.empty())
-      return span(inner[0], kernel.index(0), kernel.loopExtent(root, inner[0]),
-                  1, [&] { nest(inner.drop_front()); });
-    for (unsigned column = 0; column < columns.size(); ++column) {
-      Position position = at(map.getResults(), pointOf(0, column, taps));
-      Lanes lanes =
-          reader.read(operand->get(), position, columns[column].width);
-      SmallVector<Value> place = {kernel.index(0)};
-      for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
-        auto loop = dyn_cast<AffineDimExpr>(expr);
-        if (dim != blockDim)
-          place.push_back(loop && llvm::is_contained(loops, loop.getPosition())
-                              ? reader.at(expr)
-                              : kernel.index(0));
-      }
-      place.push_back(kernel.index(columns[column].offset));
-      vector::StoreOp::create(b, loc,
-                              reader.materialize(lanes, columns[column].width),
-                              panel, place);
-    }
-  };
   {
     LaneReader::Scope scope(reader);
-    nest(loops);
+    fillPanelLoops(loops);
   }
-  reader.setPacked(operand->get(), panel, blockDim, kernel.index(0));
+  reader.setPacked(tensor, panel, blockDim, kernel.index(0));
+}
+
+void TileEmitter::fillPanelLoops(ArrayRef<unsigned> loops) {
+  if (!loops.empty())
+    return span(loops[0], kernel.index(0), kernel.loopExtent(root, loops[0]), 1,
+                [&] { fillPanelLoops(loops.drop_front()); });
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  auto panelType = cast<MemRefType>(panel.getType());
+  for (auto [number, column] : llvm::enumerate(columns)) {
+    Lanes lanes = reader.read(tiling.blocked->get(),
+                              at(map.getResults(), pointOf(0, number, taps)),
+                              column.width);
+    SmallVector<Value> place = {kernel.index(0)};
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      if (dim != blockDim) // one position of the loops outside
+        place.push_back(panelType.getDimSize(place.size()) == 1
+                            ? kernel.index(0)
+                            : reader.at(expr));
+    place.push_back(kernel.index(column.offset));
+    Value value = reader.materialize(lanes, column.width);
+    if (column.width == 0)
+      memref::StoreOp::create(b, loc, value, panel, place);
+    else
+      vector::StoreOp::create(b, loc, value, panel, place);
+  }
 }
 
 /// Reads the weights of a window once for all of its rows.
@@ -382,7 +386,11 @@ bool TileEmitter::sumsWholeVectors() {
   return llvm::none_of(
              root.getBody()->getOps<linalg::IndexOp>(),
              [&](linalg::IndexOp op) { return op.getDim() == tiling.lane; }) &&
-         root.getBody()->getOps<tensor::ExtractOp>().empty();
+         llvm::none_of(*root.getBody(), [](Operation &op) {
+           // What traps on zeros, and what reads where a lane says.
+           return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
+                      arith::RemUIOp, tensor::ExtractOp>(op);
+         });
 }
 
 unsigned TileEmitter::sumWidth(unsigned column) {

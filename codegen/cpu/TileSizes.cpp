@@ -32,16 +32,16 @@ int64_t productCost(int64_t rows, int64_t vectors, TileSize tile) {
 }
 
 TileSize productTile(std::optional<int64_t> rows,
-                     std::optional<int64_t> vectors, int64_t most,
+                     std::optional<int64_t> vectors, MostOfTile most,
                      const VectorUnit &unit) {
   // Of an unknown number of columns the vectors are taken one by one.
   int64_t columns = vectors.value_or(1);
   TileSize best;
   int64_t bestCost = INT64_MAX;
-  for (int64_t width = 1; width <= std::min<int64_t>(columns, 8); ++width) {
+  for (int64_t width = 1; width <= std::min(columns, most.vectors); ++width) {
     // One register for the broadcast scalar.
     int64_t fitting = (unit.registers - width - 1) / width;
-    for (int64_t height = 1; height <= std::min(most, fitting); ++height) {
+    for (int64_t height = 1; height <= std::min(most.rows, fitting); ++height) {
       TileSize tile = {unsigned(height), unsigned(width)};
       // Without a known number of rows: many, but often there is one.
       int64_t total = rows ? productCost(*rows, columns, tile)
@@ -72,7 +72,7 @@ int64_t cachedRows(int64_t stride) {
 TileSize windowTile(std::optional<int64_t> rows, int64_t taps,
                     const VectorUnit &unit) {
   int64_t most = std::clamp<int64_t>(int64_t(unit.registers) - taps - 2, 1, 4);
-  if (rows)
+  if (rows && *rows > 0)
     most = llvm::divideCeil(*rows, llvm::divideCeil(*rows, most));
   return {unsigned(most), 1};
 }

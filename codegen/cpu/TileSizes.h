@@ -19,10 +19,13 @@ struct TileSize {
 
 /// The tile of a product: each of `rows` broadcast scalars meets each of the
 /// vectors. `rows` without a value is only known when the code runs;
-/// `vectors` is how many vectors the columns fill; there are at most `most`
-/// rows.
+/// `vectors` is how many vectors the columns fill; neither side of the tile
+/// exceeds `most`.
+struct MostOfTile {
+  int64_t rows, vectors;
+};
 TileSize productTile(std::optional<int64_t> rows,
-                     std::optional<int64_t> vectors, int64_t most,
+                     std::optional<int64_t> vectors, MostOfTile most,
                      const VectorUnit &unit);
 
 /// How many rows that are `stride` bytes apart stay in the first cache
