@@ -50,7 +50,7 @@ struct LowerScan : OpConversionPattern<ktn::ScanOp> {
     OpFoldResult steps =
         operands.getXs().empty()
             ? OpFoldResult(rewriter.getIndexAttr(op.getLength().value_or(0)))
-            : tensor::getMixedSize(rewriter, loc, operands.getXs()[0], 0);
+            : sizeOf(rewriter, loc, operands.getXs()[0], 0);
     Value count = getValueOrCreateConstantIndexOp(rewriter, loc, steps);
 
     SmallVector<Value> carried(operands.getInit());

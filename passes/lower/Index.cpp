@@ -28,7 +28,7 @@ Value clampIndex(OpBuilder &b, Location loc, Value index, bool isUnsigned,
 Value lastIndex(OpBuilder &b, Location loc, Value x, int64_t axis) {
   OpFoldResult last =
       applySize(b, loc, b.getAffineSymbolExpr(0) - 1,
-                {tensor::getMixedSize(b, loc, x, axis)});
+                {sizeOf(b, loc, x, axis)});
   return getValueOrCreateConstantIndexOp(b, loc, last);
 }
 
@@ -96,7 +96,7 @@ struct LowerScatterAdd : Lowering<ktn::ScatterAddOp> {
     Value zero = arith::ConstantIndexOp::create(b, loc, 0);
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
     Value count = getValueOrCreateConstantIndexOp(
-        b, loc, tensor::getMixedSize(b, loc, indices, 0));
+        b, loc, sizeOf(b, loc, indices, 0));
     auto loop = scf::ForOp::create(
         b, loc, zero, count, one, operands.getX(),
         [&](OpBuilder &b, Location loc, Value i, ValueRange state) {

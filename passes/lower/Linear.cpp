@@ -23,7 +23,7 @@ struct LowerDotGeneral : Lowering<ktn::DotGeneralOp> {
 
     for (auto [i, j] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch())) {
       lhsExprs[i] = rhsExprs[j] = b.getAffineDimExpr(loops++);
-      sizes.push_back(tensor::getMixedSize(b, loc, lhs, i));
+      sizes.push_back(sizeOf(b, loc, lhs, i));
     }
     auto addFree = [&](Value side, MutableArrayRef<AffineExpr> exprs,
                        ArrayRef<int64_t> contracted) {
@@ -31,7 +31,7 @@ struct LowerDotGeneral : Lowering<ktn::DotGeneralOp> {
         if (expr || llvm::is_contained(contracted, axis))
           continue;
         expr = b.getAffineDimExpr(loops++);
-        sizes.push_back(tensor::getMixedSize(b, loc, side, axis));
+        sizes.push_back(sizeOf(b, loc, side, axis));
       }
     };
     addFree(lhs, lhsExprs, op.getLhsContract());

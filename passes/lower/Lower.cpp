@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -17,8 +18,61 @@ RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// The value whose size along the same axis is that of `value`; null when there is
+/// none.
+static Value sourceOfSize(Value value, int64_t axis) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return {};
+  if (auto styled = dyn_cast<DestinationStyleOpInterface>(op))
+    return styled.getTiedOpOperand(cast<OpResult>(value))->get();
+  if (auto cast = dyn_cast<tensor::CastOp>(op))
+    return cast.getSource();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return loop.getInitArgs()[cast<OpResult>(value).getResultNumber()];
+  if (auto concat = dyn_cast<tensor::ConcatOp>(op))
+    if (static_cast<int64_t>(concat.getDim()) != axis)
+      return concat.getInputs().front();
+  return {};
+}
+
+OpFoldResult sizeOf(OpBuilder &b, Location loc, Value value, int64_t axis) {
+  while (tensorType(value).isDynamicDim(axis)) {
+    Value source = sourceOfSize(value, axis);
+    if (!source)
+      break;
+    value = source;
+  }
+  if (!tensorType(value).isDynamicDim(axis))
+    return b.getIndexAttr(tensorType(value).getDimSize(axis));
+  if (auto empty = value.getDefiningOp<tensor::EmptyOp>())
+    return empty.getMixedSizes()[axis];
+  if (auto expand = value.getDefiningOp<tensor::ExpandShapeOp>())
+    return expand.getMixedOutputShape()[axis];
+  if (auto pad = value.getDefiningOp<tensor::PadOp>()) {
+    int64_t low = pad.getStaticLow()[axis], high = pad.getStaticHigh()[axis];
+    if (!ShapedType::isDynamic(low) && !ShapedType::isDynamic(high))
+      return applySize(b, loc, b.getAffineSymbolExpr(0) + (low + high),
+                       {sizeOf(b, loc, pad.getSource(), axis)});
+  }
+  if (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) {
+    AffineExpr product = b.getAffineConstantExpr(1);
+    SmallVector<OpFoldResult> sizes;
+    for (int64_t part : collapse.getReassociationIndices()[axis]) {
+      product = product * b.getAffineSymbolExpr(sizes.size());
+      sizes.push_back(sizeOf(b, loc, collapse.getSrc(), part));
+    }
+    if (llvm::count_if(sizes, llvm::IsaPred<Value>) == 1)
+      return applySize(b, loc, product, sizes);
+  }
+  return tensor::getMixedSize(b, loc, value, axis);
+}
+
 SmallVector<OpFoldResult> sizesOf(OpBuilder &b, Location loc, Value value) {
-  return tensor::getMixedSizes(b, loc, value);
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t axis = 0; axis < tensorType(value).getRank(); ++axis)
+    sizes.push_back(sizeOf(b, loc, value, axis));
+  return sizes;
 }
 
 SmallVector<OpFoldResult> broadcastSizes(OpBuilder &b, Location loc,
@@ -33,7 +87,7 @@ SmallVector<OpFoldResult> broadcastSizes(OpBuilder &b, Location loc,
       int64_t own = axis - type.getRank() + tensorType(operand).getRank();
       if (own < 0 || !tensorType(operand).isDynamicDim(own))
         continue;
-      sizes[axis] = tensor::getMixedSize(b, loc, operand, own);
+      sizes[axis] = sizeOf(b, loc, operand, own);
       break;
     }
   }
@@ -363,7 +417,7 @@ Value createReshape(OpBuilder &b, Location loc, Value value,
       SmallVector<int64_t> extents;
       for (int64_t target : group.target)
         extents.push_back(type.getDimSize(target));
-      OpFoldResult size = tensor::getMixedSize(b, loc, value, axis);
+      OpFoldResult size = sizeOf(b, loc, value, axis);
       appendGroupSizes(b, loc, size, extents, sizes);
     }
     value = tensor::ExpandShapeOp::create(b, loc, type, value, expand, sizes);

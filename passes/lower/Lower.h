@@ -60,7 +60,13 @@ using ScalarBody = llvm::function_ref<mlir::Value(
 /// The tensor type that `value` has.
 mlir::RankedTensorType tensorType(mlir::Value value);
 
-/// The sizes of `value`: attributes where known.
+/// The size of an axis of `value`: an attribute where it is known, and a size of
+/// what `value` was made of where that says it. Asking for the size of a computed
+/// value and simplifying later would cost the length of the graph each time.
+mlir::OpFoldResult sizeOf(mlir::OpBuilder &b, mlir::Location loc,
+                          mlir::Value value, int64_t axis);
+
+/// The sizes of all axes.
 llvm::SmallVector<mlir::OpFoldResult>
 sizesOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value);
 

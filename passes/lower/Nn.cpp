@@ -54,12 +54,12 @@ windowSizes(OpBuilder &b, Location loc, Value padded, RankedTensorType type,
             ArrayRef<int64_t> window, ArrayRef<int64_t> strides,
             ArrayRef<int64_t> dilation) {
   SmallVector<OpFoldResult> sizes = {
-      tensor::getMixedSize(b, loc, padded, 0)};
+      sizeOf(b, loc, padded, 0)};
   for (auto [i, extent, stride, step] :
        llvm::enumerate(window, strides, dilation)) {
     AffineExpr last = b.getAffineSymbolExpr(0) - ((extent - 1) * step + 1);
     sizes.push_back(applySize(b, loc, last.floorDiv(stride) + 1,
-                              {tensor::getMixedSize(b, loc, padded, 1 + i)}));
+                              {sizeOf(b, loc, padded, 1 + i)}));
   }
   sizes.push_back(b.getIndexAttr(type.getShape().back()));
   return sizes;

@@ -35,7 +35,7 @@ SmallVector<OpFoldResult> keptSizes(OpBuilder &b, Location loc, Value x,
                                     ArrayRef<int64_t> kept) {
   SmallVector<OpFoldResult> sizes;
   for (int64_t axis : kept)
-    sizes.push_back(tensor::getMixedSize(b, loc, x, axis));
+    sizes.push_back(sizeOf(b, loc, x, axis));
   return sizes;
 }
 

@@ -89,7 +89,7 @@ private:
       AffineExpr count = (extent - op.getStarts()[axis])
                              .ceilDiv(op.getStrides()[axis]);
       sizes[axis] = applySize(b, op.getLoc(), count,
-                              {tensor::getMixedSize(b, op.getLoc(), x, axis)});
+                              {sizeOf(b, op.getLoc(), x, axis)});
     }
     return sizes;
   }
@@ -106,7 +106,7 @@ struct LowerTranspose : Lowering<ktn::TransposeOp> {
     SmallVector<OpFoldResult> sizes;
     for (auto [axis, source] : llvm::enumerate(op.getPermutation())) {
       exprs[source] = b.getAffineDimExpr(axis);
-      sizes.push_back(tensor::getMixedSize(b, loc, operands.getX(), source));
+      sizes.push_back(sizeOf(b, loc, operands.getX(), source));
     }
     AffineMap map = AffineMap::get(type.getRank(), 0, exprs, b.getContext());
     return createCopy(b, loc, type, sizes, operands.getX(), map);
