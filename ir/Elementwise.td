@@ -15,7 +15,8 @@ class Ktn_ElementwiseOp<string mnemonic, string formula, string example,
     : Ktn_PureOp<mnemonic, [InferTypeOpAdaptor,
           DeclareOpInterfaceMethods<ScalarBodyOpInterface>] # traits> {
   let description =
-      formula # "\n\n```mlir\n%y = ktn." # mnemonic # " " # example # "\n```\n";
+      formula # "\n\n    ```mlir\n    %y = ktn." # mnemonic # " " # example #
+      "\n    ```\n";
   code inferSameElement = [{
     ::llvm::LogicalResult $cppClass::inferReturnTypes(
         ::mlir::MLIRContext *, std::optional<::mlir::Location> location,

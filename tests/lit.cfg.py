@@ -1,6 +1,6 @@
 """Configuration of the lit tests: every .mlir and .test file below here.
 
-ctest passes the build tree; by hand, `lit tests/passes` takes `build`.
+ctest passes the build tree; by hand, `lit-22 tests/passes` takes `build`.
 """
 
 import os
