@@ -153,7 +153,8 @@ void LaneReduction::emitElement() {
   AffineMap map = root.getMatchingIndexingMap(init);
   Lanes start = reader.read(init->get(), map.getResults(), 0);
   total = combiner.join(b, reader.materialize(start, 0), total);
-  reader.remember(root->getResult(0), map.getResults(), 0, {total, {}});
+  Value result = root->getResult(0);
+  reader.remember(result, *positionOf(result, root), 0, {total, {}});
   for (const Output &output : outputs)
     reader.write(reader.read(output.tensor, output.position, 0),
                  output.destination, output.place, 0);

@@ -22,10 +22,13 @@ static Position compose(AffineMap map, ArrayRef<AffineExpr> dims) {
   return position;
 }
 
+/// The loops of `op`; one of a single turn is at 0.
 static Position identity(linalg::GenericOp op) {
   Position dims;
   for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
-    dims.push_back(getAffineDimExpr(loop, op.getContext()));
+    dims.push_back(staticLoopExtent(op, loop) == 1
+                       ? getAffineConstantExpr(0, op.getContext())
+                       : getAffineDimExpr(loop, op.getContext()));
   return dims;
 }
 
@@ -48,7 +51,12 @@ static void collect(Kernel &kernel, OpOperand &operand, OpOperand *ofRoot,
     return;
   Position position = compose(op.getMatchingIndexingMap(&operand), dims);
   if (kernel.memrefOf(tensor)) {
-    accesses.push_back({ofRoot, tensor, position, direct});
+    bool known = llvm::any_of(accesses, [&](const Access &access) {
+      return access.operand == ofRoot && access.tensor == tensor &&
+             access.position == position;
+    });
+    if (!known)
+      accesses.push_back({ofRoot, tensor, position, direct});
     return;
   }
   auto producer = tensor.getDefiningOp<linalg::GenericOp>();
@@ -69,15 +77,63 @@ SmallVector<Access> accessesOf(Kernel &kernel, linalg::GenericOp root) {
 }
 
 bool dependsOn(Value value, linalg::GenericOp root) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return false;
-  return op == root || llvm::any_of(op->getOperands(), [&](Value operand) {
-           return dependsOn(operand, root);
-         });
+  llvm::SmallSetVector<Operation *, 8> ops;
+  auto add = [&](Value operand) {
+    if (Operation *op = operand.getDefiningOp())
+      ops.insert(op);
+  };
+  add(value);
+  for (size_t next = 0; next < ops.size(); ++next) {
+    if (ops[next] == root)
+      return true;
+    llvm::for_each(ops[next]->getOperands(), add);
+  }
+  return false;
 }
 
-std::optional<Position> positionOf(Value value, linalg::GenericOp root) {
+namespace {
+/// Positions of values by the ops that compute them, each found once.
+class Positions {
+public:
+  explicit Positions(linalg::GenericOp root) : root(root) {}
+
+  std::optional<Position> of(Value value) {
+    auto [known, isNew] = positions.try_emplace(value);
+    if (!isNew)
+      return known->second;
+    std::optional<Position> found = find(value);
+    positions[value] = found;
+    return found;
+  }
+
+private:
+  std::optional<Position> find(Value value);
+  bool meet(linalg::GenericOp op, OpOperand &operand, Position &dims);
+
+  linalg::GenericOp root;
+  llvm::DenseMap<Value, std::optional<Position>> positions;
+};
+} // namespace
+
+/// Solves for the loops `dims` of `op` at which it reads `operand` where the
+/// root computes it.
+bool Positions::meet(linalg::GenericOp op, OpOperand &operand, Position &dims) {
+  std::optional<Position> inner = of(operand.get());
+  if (!inner)
+    return false;
+  for (auto [expr, at] : llvm::zip_equal(
+           op.getMatchingIndexingMap(&operand).getResults(), *inner)) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim ? expr != at
+             : dims[dim.getPosition()] && dims[dim.getPosition()] != at)
+      return false;
+    if (dim)
+      dims[dim.getPosition()] = at;
+  }
+  return true;
+}
+
+std::optional<Position> Positions::find(Value value) {
   auto op = value.getDefiningOp<linalg::GenericOp>();
   if (!op)
     return std::nullopt;
@@ -85,25 +141,19 @@ std::optional<Position> positionOf(Value value, linalg::GenericOp root) {
   if (op == root)
     return compose(map, identity(root));
   Position dims(op.getNumLoops());
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!dependsOn(operand.get(), root))
-      continue;
-    std::optional<Position> inner = positionOf(operand.get(), root);
-    if (!inner)
+  for (auto [loop, expr] : llvm::enumerate(identity(op)))
+    if (isa<AffineConstantExpr>(expr))
+      dims[loop] = expr;
+  for (OpOperand &operand : op->getOpOperands())
+    if (dependsOn(operand.get(), root) && !meet(op, operand, dims))
       return std::nullopt;
-    for (auto [expr, at] : llvm::zip_equal(
-             op.getMatchingIndexingMap(&operand).getResults(), *inner)) {
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      if (!dim ? expr != at
-               : dims[dim.getPosition()] && dims[dim.getPosition()] != at)
-        return std::nullopt;
-      if (dim)
-        dims[dim.getPosition()] = at;
-    }
-  }
   if (op.getNumReductionLoops() != 0 || llvm::is_contained(dims, AffineExpr()))
     return std::nullopt;
   return compose(map, dims);
+}
+
+std::optional<Position> positionOf(Value value, linalg::GenericOp root) {
+  return Positions(root).of(value);
 }
 
 /// The most bits of a number that computing `tensor` takes.

@@ -346,6 +346,8 @@ Position TileEmitter::pointOf(unsigned row, unsigned column,
       expr = expr + columns[column].offset;
     else if (loop == tiling.row)
       expr = expr + row;
+    else if (staticLoopExtent(root, loop) == 1)
+      expr = getAffineConstantExpr(0, b.getContext());
     point.push_back(expr);
   }
   return point;
