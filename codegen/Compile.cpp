@@ -480,7 +480,7 @@ static std::unique_ptr<CompiledModel>
 compileFor(OwningOpRef<ModuleOp> module, const CompileOptions &options,
            Target target, const PipelineOptions &pipeline) {
   unsigned steps = static_cast<unsigned>(Stage::Llvm) -
-                   static_cast<unsigned>(stageOf(*module)) + 1;
+                   static_cast<unsigned>(stageOf(*module)) + 2;
   Progress progress(options, steps);
   if (stageOf(*module) == Stage::Llvm) {
     module->emitError("the stage llvm has lost what an artefact must know: "
@@ -493,7 +493,8 @@ compileFor(OwningOpRef<ModuleOp> module, const CompileOptions &options,
       failed(runStages(*module, Stage::Loops, pipeline, progress)) ||
       failed(model->generate(*module, pipeline, progress)))
     return nullptr;
-  progress.finish();
+  // What is left to do for a file or for load().
+  progress.begin("emit code");
   return model;
 }
 
