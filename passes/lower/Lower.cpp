@@ -58,7 +58,8 @@ OpFoldResult sizeOf(OpBuilder &b, Location loc, Value value, int64_t axis) {
   if (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) {
     AffineExpr product = b.getAffineConstantExpr(1);
     SmallVector<OpFoldResult> sizes;
-    for (int64_t part : collapse.getReassociationIndices()[axis]) {
+    ReassociationIndices parts = collapse.getReassociationIndices()[axis];
+    for (int64_t part : parts) {
       product = product * b.getAffineSymbolExpr(sizes.size());
       sizes.push_back(sizeOf(b, loc, collapse.getSrc(), part));
     }
