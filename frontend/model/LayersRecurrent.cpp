@@ -216,6 +216,8 @@ static RecurrentOutput run(LayerContext &layer, const Recurrent &recurrent) {
     layer.fail("has 'stateful': true, but a compiled function keeps no state "
                "between calls: build the model with return_state=True and an "
                "initial_state input");
+  if (config.flag("time_major", false))
+    config.wrong("time_major", "false"); // of Keras 2
   K::Tensor x = recurrent.x;
   if (K::ndim(x) != 3)
     layer.fail("is called with an input of shape " +

@@ -6,6 +6,7 @@
 #include "Hdf5.h"
 
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 using namespace keratin;
@@ -35,6 +36,44 @@ Json jsonMember(const Archive &archive, const std::string &member) {
   return parseJson(bytes.text(), "'" + member + "'");
 }
 
+Hdf5File hdf5Member(const Archive &archive, const std::string &member) {
+  return {archive.read(member, ArchiveLimits().weightBytes),
+          "'" + member + "'"};
+}
+
+/// The shards that `model.weights.json` names: `weight_map` is a dictionary of
+/// variables to lists of files beside it.
+std::shared_ptr<const WeightFiles> readShards(const Archive &archive,
+                                              const std::string &index) {
+  Json json = jsonMember(archive, index);
+  std::set<std::string> names;
+  if (json.is_object() && json.contains("weight_map"))
+    for (const Json &shards : json["weight_map"])
+      for (const Json &shard : shards.is_array() ? shards : Json{shards})
+        names.insert(shard.is_string() ? shard.get<std::string>() : "");
+  std::vector<Hdf5File> files;
+  for (const std::string &name : names) {
+    if (name.empty() || name.find_first_of("/\\") != name.npos)
+      throw Error("'" + index + "' names the shard '" + name +
+                  "', but the name of a file beside it is expected");
+    files.push_back(hdf5Member(archive, name));
+  }
+  if (files.empty())
+    throw Error("'" + index +
+                "' has no 'weight_map' that names its shards: "
+                "save the weights again");
+  return std::make_shared<WeightFiles>(std::move(files));
+}
+
+std::shared_ptr<const WeightFiles> readWeights(const Archive &archive) {
+  if (archive.has("model.weights.json"))
+    return readShards(archive, "model.weights.json");
+  if (archive.has("model.weights.h5"))
+    return WeightFiles::of(hdf5Member(archive, "model.weights.h5"));
+  throw Error("it has no member 'model.weights.h5': save the model with its "
+              "weights by model.save('name.keras')");
+}
+
 Contents readArchive(const Archive &archive) {
   if (!archive.has("config.json"))
     throw Error("it has no member 'config.json': it is no model that Keras "
@@ -47,27 +86,20 @@ Contents readArchive(const Archive &archive) {
         metadata["keras_version"].is_string())
       contents.kerasVersion = metadata["keras_version"].get<std::string>();
   }
-  const std::string member = "model.weights.h5";
-  if (!archive.has(member))
-    throw Error("it has no member 'model.weights.h5': save the model with its "
-                "weights by model.save('name.keras')");
-  auto weights = std::make_shared<Hdf5File>(
-      archive.read(member, ArchiveLimits().weightBytes), "'" + member + "'");
-  contents.weights = WeightScope::keras3(std::move(weights), "");
+  contents.weights = WeightScope::keras3(readWeights(archive), "");
   return contents;
 }
 
 Contents readHdf5(const std::string &path) {
-  auto file = std::make_shared<Hdf5File>(
-      readFile(path, ArchiveLimits().weightBytes), "the file");
-  std::optional<std::string> config = file->text("", "model_config");
+  Hdf5File file(readFile(path, ArchiveLimits().weightBytes), "the file");
+  std::optional<std::string> config = file.text("", "model_config");
   if (!config)
     throw Error("it holds weights but no model ('model_config' is missing): "
                 "save both by model.save('name.keras')");
   Contents contents;
   contents.config = parseJson(*config, "'model_config'");
-  contents.kerasVersion = file->text("", "keras_version").value_or("");
-  contents.weights = WeightScope::legacy(std::move(file));
+  contents.kerasVersion = file.text("", "keras_version").value_or("");
+  contents.weights = WeightScope::legacy(WeightFiles::of(std::move(file)));
   return contents;
 }
 

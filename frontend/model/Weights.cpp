@@ -56,7 +56,38 @@ std::string model::snakeCase(const std::string &className) {
   return result;
 }
 
-WeightScope WeightScope::keras3(std::shared_ptr<const Hdf5File> file,
+std::shared_ptr<const WeightFiles> WeightFiles::of(Hdf5File file) {
+  std::vector<Hdf5File> one;
+  one.push_back(std::move(file));
+  return std::make_shared<WeightFiles>(std::move(one));
+}
+
+const Hdf5File *WeightFiles::find(const std::string &path) const {
+  for (const Hdf5File &shard : shards)
+    if (shard.has(path))
+      return &shard;
+  return nullptr;
+}
+
+Array WeightFiles::dataset(const std::string &path) const {
+  const Hdf5File *shard = find(path);
+  return (shard ? *shard : shards.front()).dataset(path);
+}
+
+std::optional<std::string>
+WeightFiles::text(const std::string &path, const std::string &attribute) const {
+  const Hdf5File *shard = find(path);
+  return (shard ? *shard : shards.front()).text(path, attribute);
+}
+
+std::optional<std::vector<std::string>>
+WeightFiles::texts(const std::string &path,
+                   const std::string &attribute) const {
+  const Hdf5File *shard = find(path);
+  return (shard ? *shard : shards.front()).texts(path, attribute);
+}
+
+WeightScope WeightScope::keras3(std::shared_ptr<const WeightFiles> file,
                                 std::string path) {
   WeightScope scope;
   scope.file = std::move(file);
@@ -64,7 +95,7 @@ WeightScope WeightScope::keras3(std::shared_ptr<const Hdf5File> file,
   return scope;
 }
 
-WeightScope WeightScope::legacy(std::shared_ptr<const Hdf5File> file) {
+WeightScope WeightScope::legacy(std::shared_ptr<const WeightFiles> file) {
   WeightScope scope = keras3(std::move(file), "model_weights");
   scope.isLegacy = true;
   return scope;

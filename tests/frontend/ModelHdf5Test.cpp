@@ -255,12 +255,12 @@ TEST(ModelWeights, NamesGroupsAsKerasDoes) {
 }
 
 TEST(ModelWeights, CountsAndTakesTheVariablesOfALayer) {
-  auto file = std::make_shared<Hdf5File>(
-      makeFile([](hid_t file) {
-        addDataset(file, "layers/gru/cell/vars/0", {1}, {1});
-        addDataset(file, "layers/gru/cell/vars/1", {1}, {2});
-      }),
-      "x");
+  auto file =
+      WeightFiles::of({makeFile([](hid_t file) {
+                         addDataset(file, "layers/gru/cell/vars/0", {1}, {1});
+                         addDataset(file, "layers/gru/cell/vars/1", {1}, {2});
+                       }),
+                       "x"});
   WeightScope scope = WeightScope::keras3(file, "").layer("gru", "any name");
   EXPECT_EQ(scope.left(), 0u);
   EXPECT_EQ(scope.next(), "");
@@ -273,17 +273,17 @@ TEST(ModelWeights, CountsAndTakesTheVariablesOfALayer) {
 }
 
 TEST(ModelWeights, FollowsTheNamesOfALegacyFile) {
-  auto file = std::make_shared<Hdf5File>(
-      makeFile([](hid_t file) {
-        addDataset(file, "model_weights/net/net/dense/kernel:0", {1}, {1});
-        addDataset(file, "model_weights/net/net/bn/gamma:0", {1}, {2});
-        addDataset(file, "model_weights/net/net/dense/bias:0", {1}, {3});
-        hid_t group = H5Gopen2(file, "model_weights/net", H5P_DEFAULT);
-        addTexts(group, "weight_names",
-                 {"net/dense/kernel:0", "net/bn/gamma:0", "net/dense/bias:0"});
-        H5Gclose(group);
-      }),
-      "x");
+  auto file = WeightFiles::of(
+      {makeFile([](hid_t file) {
+         addDataset(file, "model_weights/net/net/dense/kernel:0", {1}, {1});
+         addDataset(file, "model_weights/net/net/bn/gamma:0", {1}, {2});
+         addDataset(file, "model_weights/net/net/dense/bias:0", {1}, {3});
+         hid_t group = H5Gopen2(file, "model_weights/net", H5P_DEFAULT);
+         addTexts(group, "weight_names",
+                  {"net/dense/kernel:0", "net/bn/gamma:0", "net/dense/bias:0"});
+         H5Gclose(group);
+       }),
+       "x"});
   WeightScope net = WeightScope::legacy(file).layer("", "net");
   EXPECT_EQ(net.left(), 3u);
   WeightScope dense = net.layer("", "dense");
@@ -292,4 +292,22 @@ TEST(ModelWeights, FollowsTheNamesOfALegacyFile) {
   EXPECT_EQ(dense.attribute("inner").take().at(0), 3);
   EXPECT_EQ(dense.left(), 0u);
   EXPECT_EQ(net.layer("", "other").left(), 0u);
+}
+
+TEST(ModelWeights, FindsVariablesInAnyShard) {
+  std::vector<Hdf5File> shards;
+  shards.emplace_back(makeFile([](hid_t file) {
+                        addDataset(file, "layers/dense/vars/0", {1}, {1});
+                      }),
+                      "a");
+  shards.emplace_back(makeFile([](hid_t file) {
+                        addDataset(file, "layers/dense/vars/1", {1}, {2});
+                      }),
+                      "b");
+  auto files = std::make_shared<WeightFiles>(std::move(shards));
+  WeightScope dense = WeightScope::keras3(files, "").layer("dense", "dense");
+  EXPECT_EQ(dense.left(), 2u);
+  EXPECT_EQ(dense.take().at(0), 1);
+  EXPECT_EQ(dense.take().at(0), 2);
+  EXPECT_THROW(files->dataset("layers/dense/vars/2"), Error);
 }

@@ -264,6 +264,29 @@ TEST_F(ModelFile, ReadsLayersInAnyOrder) {
   EXPECT_THAT(run(model, {row(1, 2)}), ElementsAre(2, 4));
 }
 
+TEST_F(ModelFile, ReadsShardsBesideTheirIndex) {
+  std::filesystem::rename(path / "model.weights.h5", path / "x_0.weights.h5");
+  std::filesystem::copy(path / "x_0.weights.h5", path / "x_1.weights.h5");
+  std::ofstream index(path / "model.weights.json");
+  index << Json{{"weight_map",
+                 {{"/a/vars", {"x_0.weights.h5"}},
+                  {"/b/vars", {"x_0.weights.h5", "x_1.weights.h5"}}}}};
+  index.close();
+  EXPECT_THAT(run(load(doubler("3")), {row(1, 2)}), ElementsAre(2, 4));
+}
+
+TEST_F(ModelFile, RefusesShardsElsewhere) {
+  std::ofstream index(path / "model.weights.json");
+  index << Json{{"weight_map", {{"/a/vars", {"../model.weights.h5"}}}}};
+  index.close();
+  try {
+    load(doubler("3"));
+    FAIL() << "was accepted";
+  } catch (const ModelError &error) {
+    EXPECT_THAT(error.what(), HasSubstr("the shard '../model.weights.h5'"));
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Masks
 //===----------------------------------------------------------------------===//

@@ -53,8 +53,9 @@ struct ModelOptions {
 std::vector<backend::TensorInfo> readModelInputs(const std::string &path);
 
 /// Reads a model that Keras saved: a `.keras` file or the same unpacked as a
-/// directory, or a whole-model `.h5` file, of Keras 3 or Keras 2. Weights are
-/// shared with the bytes of the file, not copied.
+/// directory, or a whole-model `.h5` file, of Keras 3 or Keras 2. A directory
+/// may have sharded weights: `model.weights.json` and the files that it names.
+/// Weights are shared with the bytes of the file, not copied.
 ///
 /// The file is not trusted: it is never executed, does not reach other files,
 /// and sizes and nesting are bounded. Throws ModelError, also for layers and
