@@ -77,11 +77,15 @@ public:
     root = clock.getRootScope();
   }
 
-  /// The step `name` begins; it ends with the scope.
-  TimingScope begin(llvm::StringRef name) {
+  /// Tells that the step `name` begins.
+  void announce(llvm::StringRef name) {
     if (options.progress)
       options.progress(name, done, total);
     ++done;
+  }
+  /// The step `name` begins; it ends with the scope.
+  TimingScope begin(llvm::StringRef name) {
+    announce(name);
     return root.nest(name);
   }
   void finish() {
@@ -494,7 +498,7 @@ compileFor(OwningOpRef<ModuleOp> module, const CompileOptions &options,
       failed(model->generate(*module, pipeline, progress)))
     return nullptr;
   // What is left to do for a file or for load().
-  progress.begin("emit code");
+  progress.announce("emit code");
   return model;
 }
 
