@@ -117,6 +117,15 @@ def examples():
                 yield f"{mnemonic}: {error}"
 
 
+def op_rows():
+    """Each op that the backend API shows has a row in tests/ops."""
+    rows = "\n".join(read(name) for name in tracked("tests/ops/*.cpp"))
+    for op in records("ir/Ops.td", "Ktn_Op"):
+        name = op["kerasName"]
+        if name and not re.search(rf"\bK::{re.escape(name)}\b", rows):
+            yield f"tests/ops: no row calls K::{name}"
+
+
 def syntax_errors(example):
     """What the parser says to an example, which may use values and symbols that
     it does not define; the verifier, which says so, begins with an op's name."""
@@ -158,7 +167,7 @@ def deprecated_create():
 
 
 RULES = {rule.__name__.replace("_", "-"): rule for rule in (
-    arrows, public_headers, examples, pass_tests, generated_files,
+    arrows, public_headers, examples, op_rows, pass_tests, generated_files,
     deprecated_create)}
 
 violations = list(RULES[sys.argv[1]]())

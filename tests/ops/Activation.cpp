@@ -99,6 +99,15 @@ std::vector<Row> activationRows() {
                  [](double x) { return clip((x + 1) / 2, 0, 1); }),
       activation("log_sigmoid", K::log_sigmoid,
                  [](double x) { return -softplus(-x); }),
+      {.name = "glu",
+       .shapes = {{tableBatch, 8}},
+       .op = [](const K::Tensors &x) { return K::glu(x[0]); },
+       .formula =
+           [](const std::vector<Values> &x) {
+             return generate({x[0].shape[0], 4}, [&](const K::Shape &i) {
+               return x[0][i] * sigmoid(x[0][{i[0], i[1] + 4}]);
+             });
+           }},
   };
 }
 

@@ -191,8 +191,43 @@ static Row transposed(const char *name, int64_t extent, int64_t window,
           .hasGradient = false};
 }
 
+/// A depthwise and then a 1x1 convolution.
+static Row separable() {
+  Conv depth = {.name = "",
+                .image = {6, 7},
+                .channels = 4,
+                .window = {3, 3},
+                .filters = 8,
+                .strides = {1, 1},
+                .dilation = {1, 1},
+                .padding = "same",
+                .groups = 4};
+  Conv point = depth;
+  point.channels = 8;
+  point.window = {1, 1};
+  point.filters = 5;
+  point.groups = 1;
+  return {.name = "separable_conv2d",
+          .shapes = {imageShape(depth, false), {3, 3, 4, 2}, {1, 1, 8, 5}},
+          .op =
+              [=](X x) {
+                return K::separable_conv2d(x[0], x[1], x[2], {1, 1}, "same",
+                                           "channels_last");
+              },
+          .formula =
+              [=](const std::vector<Values> &x) {
+                Values grouped = x[1];
+                grouped.shape = {3, 3, 1, 8};
+                return convolve(point, convolve(depth, x[0], grouped), x[2]);
+              },
+          .tolerance = 4e-6,
+          .weights = 2,
+          .hasGradient = false};
+}
+
 std::vector<Row> convolutionRows() {
   std::vector<Row> rows = {
+      separable(),
       depthwise("depthwise_conv2d", 1, {1, 1}, "same"),
       depthwise("depthwise_conv2d_multiplied", 2, {1, 1}, "valid"),
       depthwise("depthwise_conv2d_strided", 1, {2, 2}, "same"),

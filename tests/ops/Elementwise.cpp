@@ -51,7 +51,7 @@ std::vector<Row> elementwiseRows() {
   const Row positive = {.low = 0.1, .high = 3};
   const Row flat = {.hasGradient = false}; // zero, or none at all
   std::vector<Row> rows = {
-      unary("neg", K::operator-, [](double x) { return -x; }),
+      unary("negative", K::negative, [](double x) { return -x; }),
       unary("abs", K::abs, [](double x) { return std::abs(x); }),
       unary(
           "sign", K::sign, [](double x) { return double((x > 0) - (x < 0)); },
@@ -95,12 +95,17 @@ std::vector<Row> elementwiseRows() {
   auto add = [&](std::vector<Row> more) {
     rows.insert(rows.end(), more.begin(), more.end());
   };
-  add(binary("add", K::operator+, [](double a, double b) { return a + b; }));
-  add(binary("sub", K::operator-, [](double a, double b) { return a - b; }));
-  add(binary("mul", K::operator*, [](double a, double b) { return a * b; }));
+  add(binary("add", K::add, [](double a, double b) { return a + b; }));
+  add(binary("subtract", K::subtract,
+             [](double a, double b) { return a - b; }));
+  add(binary("multiply", K::multiply,
+             [](double a, double b) { return a * b; }));
   add(binary(
       "div", K::operator/, [](double a, double b) { return a / b; }, positive));
-  add(binary("mod", K::operator%, pythonMod, flat));
+  add(binary("mod", K::mod, pythonMod, flat));
+  add(binary(
+      "floor_divide", K::floor_divide,
+      [](double a, double b) { return std::floor(a / b); }, flat));
   add(binary(
       "pow", K::pow, [](double a, double b) { return std::pow(a, b); },
       positive));
@@ -125,6 +130,23 @@ std::vector<Row> elementwiseRows() {
   add(binary(
       "greater_equal", K::greater_equal,
       [](double a, double b) { return double(a >= b); }, flat));
+
+  const Row flags = {.dtypes = {DType::Bool, DType::Bool},
+                     .hasGradient = false};
+  add(binary(
+      "logical_and", K::logical_and,
+      [](double a, double b) { return double(a && b); }, flags));
+  add(binary(
+      "logical_or", K::logical_or,
+      [](double a, double b) { return double(a || b); }, flags));
+  add(binary(
+      "logical_xor", K::logical_xor,
+      [](double a, double b) { return double(a != b); }, flags));
+  rows.push_back(unary(
+      "logical_not", K::logical_not, [](double x) { return double(!x); },
+      flags));
+  rows.push_back(unary(
+      "stop_gradient", K::stop_gradient, [](double x) { return x; }, flat));
 
   rows.push_back(
       {.name = "clip",

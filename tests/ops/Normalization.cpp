@@ -140,6 +140,32 @@ std::vector<Row> normalizationRows() {
                return x[0][i] / std::sqrt(squares);
              });
            }},
+      {.name = "group_normalization",
+       .shapes = {{tableBatch, 5, 6}, {6}, {6}},
+       .op =
+           [](X x) {
+             return K::group_normalization(x[0], 2, x[1], x[2], -1, 0.01);
+           },
+       .formula =
+           [](const std::vector<Values> &x) {
+             return generate(x[0].shape, [&](S i) {
+               double mean = 0, variance = 0;
+               int64_t first = i[2] / 3 * 3;
+               auto eachOfGroup = [&](auto visit) {
+                 forEachIndex({5, 3}, [&](S q) {
+                   visit(x[0][{i[0], q[0], first + q[1]}]);
+                 });
+               };
+               eachOfGroup([&](double v) { mean += v / 15; });
+               eachOfGroup(
+                   [&](double v) { variance += (v - mean) * (v - mean) / 15; });
+               return (x[0][i] - mean) / std::sqrt(variance + 0.01) *
+                          channel(x[1], i, 2) +
+                      channel(x[2], i, 2);
+             });
+           },
+       .tolerance = 4e-6,
+       .weights = 2},
       batchNorm("batch_normalization", {tableBatch, 4, 3, 6}, 3),
       batchNorm("batch_normalization_axis_1", {tableBatch, 6, 4, 3}, 1),
       biasAdd("bias_add", {tableBatch, 4, 5, 6}, "channels_last", 3),

@@ -95,6 +95,7 @@ std::vector<Row> linearRows();
 std::vector<Row> convolutionRows();
 std::vector<Row> poolRows();
 std::vector<Row> normalizationRows();
+std::vector<Row> loopRows();
 
 } // namespace keratin::optest
 

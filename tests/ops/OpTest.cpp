@@ -21,7 +21,7 @@ std::vector<Row> allRows() {
   std::vector<Row> rows;
   for (auto family :
        {elementwiseRows, activationRows, reduceRows, shapeRows, indexRows,
-        linearRows, convolutionRows, poolRows, normalizationRows})
+        linearRows, convolutionRows, poolRows, normalizationRows, loopRows})
     for (Row &row : family())
       rows.push_back(std::move(row));
   return rows;

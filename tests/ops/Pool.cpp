@@ -72,6 +72,23 @@ static std::vector<Row> poolVariants() {
   return rows;
 }
 
+/// Image `i[0]`, channel `i[3]` between the four pixels around a point; pixels
+/// outside are those at the edge.
+static double bilinear(const Values &x, S i, double row, double column) {
+  auto pixel = [&](double r, double c) {
+    auto inside = [](double position, int64_t extent) {
+      return std::clamp<int64_t>(position, 0, extent - 1);
+    };
+    return x[{i[0], inside(r, x.shape[1]), inside(c, x.shape[2]), i[3]}];
+  };
+  double top = std::floor(row), left = std::floor(column);
+  double down = row - top, right = column - left;
+  return (1 - down) *
+             ((1 - right) * pixel(top, left) + right * pixel(top, left + 1)) +
+         down * ((1 - right) * pixel(top + 1, left) +
+                 right * pixel(top + 1, left + 1));
+}
+
 std::vector<Row> poolRows() {
   std::vector<Row> rows = poolVariants();
   rows.push_back({.name = "pool1d",
@@ -113,6 +130,20 @@ std::vector<Row> poolRows() {
                       [](const std::vector<Values> &x) {
                         return generate({x[0].shape[0], 6, 12, 2}, [&](S i) {
                           return x[0][{i[0], i[1] / 2, i[2] / 3, i[3]}];
+                        });
+                      }});
+  rows.push_back({.name = "resize_bilinear",
+                  .shapes = {{tableBatch, 3, 4, 2}},
+                  .op =
+                      [](X x) {
+                        return K::resize(x[0], {6, 8}, "bilinear",
+                                         "channels_last");
+                      },
+                  .formula =
+                      [](const std::vector<Values> &x) {
+                        return generate({x[0].shape[0], 6, 8, 2}, [&](S i) {
+                          return bilinear(x[0], i, (i[1] + 0.5) / 2 - 0.5,
+                                          (i[2] + 0.5) / 2 - 0.5);
                         });
                       }});
   return rows;

@@ -188,6 +188,15 @@ std::vector<Row> shapeRows() {
        .op = [](X x) { return K::concatenate(x, 1); },
        .formula =
            [](const std::vector<Values> &x) { return concatenate(x, 1); }},
+      {.name = "shape",
+       .shapes = {{tableBatch, 4, 5}},
+       .op = [](X x) { return K::shape(x[0]); },
+       .formula =
+           [](const std::vector<Values> &x) {
+             return generate({3},
+                             [&](S i) { return double(x[0].shape[i[0]]); });
+           },
+       .hasGradient = false},
       {.name = "stack",
        .shapes = {{tableBatch, 4}, {tableBatch, 4}},
        .op = [](X x) { return K::stack(x, 1); },
