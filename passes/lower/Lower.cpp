@@ -202,17 +202,10 @@ Value createCopy(OpBuilder &b, Location loc, RankedTensorType type,
       [](OpBuilder &, Location, ValueRange args) { return args[0]; });
 }
 
-Value createReduction(OpBuilder &b, Location loc, Value init, ValueRange inputs,
-                      ArrayRef<AffineMap> maps, unsigned reductions,
-                      ScalarBody body) {
-  // A result of which nothing is summed still has to meet its neutral element.
-  if (reductions)
-    return createGeneric(b, loc, init, inputs, maps, reductions, body);
-  SmallVector<Value> withInit(inputs);
-  withInit.push_back(init);
-  SmallVector<AffineMap> allMaps(maps);
-  return createParallel(b, loc, tensorType(init), sizesOf(b, loc, init),
-                        withInit, allMaps, body);
+/// Sums of half precision are made in f32.
+static Type accumulatorType(OpBuilder &b, Type element) {
+  bool isHalf = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+  return isHalf ? b.getF32Type() : element;
 }
 
 static Value convertFloat(OpBuilder &b, Location loc, Value value, Type type) {
@@ -225,36 +218,60 @@ static Value convertFloat(OpBuilder &b, Location loc, Value value, Type type) {
   return value;
 }
 
+static TypedAttr convertNeutral(TypedAttr value, Type type) {
+  auto number = dyn_cast<FloatAttr>(value);
+  return number ? FloatAttr::get(type, number.getValueAsDouble()) : value;
+}
+
+Value createReduction(OpBuilder &b, Location loc, RankedTensorType type,
+                      ArrayRef<OpFoldResult> sizes, TypedAttr neutral,
+                      ValueRange inputs, ArrayRef<AffineMap> maps,
+                      unsigned reductions, ScalarBody body) {
+  Type element = type.getElementType();
+  Type sumElement = accumulatorType(b, element);
+  Value init = filledTensor(b, loc, type.clone(sumElement), sizes,
+                            convertNeutral(neutral, sumElement));
+  auto onAccumulators = [&](OpBuilder &b, Location loc, ValueRange args) {
+    if (sumElement == element)
+      return body(b, loc, args);
+    SmallVector<Value> converted;
+    for (Value arg : args)
+      converted.push_back(convertFloat(b, loc, arg, sumElement));
+    return body(b, loc, converted);
+  };
+
+  // A result of which nothing is summed still has to meet its neutral element.
+  SmallVector<Value> withInit(inputs);
+  withInit.push_back(init);
+  Value result =
+      reductions ? createGeneric(b, loc, init, inputs, maps, reductions,
+                                 onAccumulators)
+                 : createParallel(b, loc, type.clone(sumElement), sizes,
+                                  withInit, maps, onAccumulators);
+  if (sumElement == element)
+    return result;
+  return createParallel(
+      b, loc, type, sizes, result, b.getMultiDimIdentityMap(type.getRank()),
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        return convertFloat(b, loc, args[0], element);
+      });
+}
+
 static Value multiplyAdd(OpBuilder &b, Location loc, ValueRange args) {
-  Value accumulator = args[2];
-  if (!isa<FloatType>(accumulator.getType())) {
+  if (!isa<FloatType>(args[2].getType())) {
     Value product = arith::MulIOp::create(b, loc, args[0], args[1]);
-    return arith::AddIOp::create(b, loc, product, accumulator);
+    return arith::AddIOp::create(b, loc, product, args[2]);
   }
-  Value x = convertFloat(b, loc, args[0], accumulator.getType());
-  Value y = convertFloat(b, loc, args[1], accumulator.getType());
-  Value product = arith::MulFOp::create(b, loc, x, y);
-  return arith::AddFOp::create(b, loc, product, accumulator);
+  Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
+  return arith::AddFOp::create(b, loc, product, args[2]);
 }
 
 Value createContraction(OpBuilder &b, Location loc, RankedTensorType type,
                         ArrayRef<OpFoldResult> sizes, ValueRange inputs,
                         ArrayRef<AffineMap> maps, unsigned reductions) {
-  Type element = type.getElementType();
-  bool isHalf = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
-  Type sumElement = isHalf ? b.getF32Type() : element;
-  auto sumType = RankedTensorType::get(type.getShape(), sumElement);
-  Value init =
-      filledTensor(b, loc, sumType, sizes, b.getZeroAttr(sumElement));
-  Value sum =
-      createReduction(b, loc, init, inputs, maps, reductions, multiplyAdd);
-  if (!isHalf)
-    return sum;
-  return createParallel(
-      b, loc, type, sizes, sum, b.getMultiDimIdentityMap(type.getRank()),
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        return convertFloat(b, loc, args[0], element);
-      });
+  return createReduction(b, loc, type, sizes,
+                         b.getZeroAttr(type.getElementType()), inputs, maps,
+                         reductions, multiplyAdd);
 }
 
 //===----------------------------------------------------------------------===//

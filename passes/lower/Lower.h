@@ -121,16 +121,17 @@ mlir::Value createCopy(mlir::OpBuilder &b, mlir::Location loc,
                        llvm::ArrayRef<mlir::OpFoldResult> sizes,
                        mlir::Value input, mlir::AffineMap map);
 
-/// Loops of which the trailing `reductions` are reductions into `init`; `maps` has
-/// one entry per input and one for the result. The body is given the elements of
-/// the inputs and last the accumulator.
+/// Loops of which the trailing `reductions` are reductions, from `neutral`; `maps`
+/// has one entry per input and one for the result. The body is given the elements
+/// of the inputs and last the accumulator. Half precision is accumulated in f32.
 mlir::Value createReduction(mlir::OpBuilder &b, mlir::Location loc,
-                            mlir::Value init, mlir::ValueRange inputs,
+                            mlir::RankedTensorType type,
+                            llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                            mlir::TypedAttr neutral, mlir::ValueRange inputs,
                             llvm::ArrayRef<mlir::AffineMap> maps,
                             unsigned reductions, ScalarBody body);
 
-/// A sum of products of two inputs; sums of half precision are made in f32.
-/// Loops as in `createReduction`.
+/// A sum of products of two inputs; loops as in `createReduction`.
 mlir::Value createContraction(mlir::OpBuilder &b, mlir::Location loc,
                               mlir::RankedTensorType type,
                               llvm::ArrayRef<mlir::OpFoldResult> sizes,

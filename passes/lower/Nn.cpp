@@ -188,7 +188,6 @@ Value createPool(OpT op, OpBuilder &b, RankedTensorType type, Value x,
   x = padSpatial(b, loc, x, op.getPadding(), outside);
   SmallVector<OpFoldResult> sizes = windowSizes(
       b, loc, x, type, op.getPoolSize(), op.getStrides(), dilation);
-  Value init = filledTensor(b, loc, type, sizes, neutral);
   Value extents = tensor::EmptyOp::create(b, loc, op.getPoolSize(),
                                           type.getElementType());
 
@@ -200,7 +199,7 @@ Value createPool(OpT op, OpBuilder &b, RankedTensorType type, Value x,
   xExprs.push_back(b.getAffineDimExpr(spatial + 1));
   AffineMap identity = b.getMultiDimIdentityMap(loops);
   return createReduction(
-      b, loc, init, {x, extents},
+      b, loc, type, sizes, neutral, {x, extents},
       {AffineMap::get(loops, 0, xExprs, b.getContext()),
        AffineMap::get(loops, 0, window.window, b.getContext()),
        identity.getMajorSubMap(type.getRank())},

@@ -59,11 +59,10 @@ struct LowerReduction : OpInterfaceConversionPattern<ktn::ReductionOpInterface> 
         op->getResult(0).getType());
     ReductionLoops loops(rewriter, tensorType(x).getRank(),
                          op.getReducedAxes());
-    Value init = filledTensor(
-        rewriter, loc, keptType(x, loops.kept, type.getElementType()),
-        keptSizes(rewriter, loc, x, loops.kept), op.getNeutralElement(rewriter));
     Value result = createReduction(
-        rewriter, loc, init, x, {loops.operand, loops.result}, loops.reductions,
+        rewriter, loc, keptType(x, loops.kept, type.getElementType()),
+        keptSizes(rewriter, loc, x, loops.kept), op.getNeutralElement(rewriter),
+        x, {loops.operand, loops.result}, loops.reductions,
         [&](OpBuilder &b, Location, ValueRange args) {
           return op.buildCombiner(b, args[0], args[1]);
         });

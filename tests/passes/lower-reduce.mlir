@@ -47,3 +47,15 @@ func.func @argmax(%x: tensor<8x16xf32>) -> tensor<8xi64> {
   %y = ktn.argmax %x {axis = 1} : tensor<8x16xf32> -> tensor<8xi64>
   return %y : tensor<8xi64>
 }
+
+// Half precision is summed in f32.
+// CHECK-LABEL: func @half(
+// CHECK:         linalg.generic
+// CHECK-SAME:      outs(%{{.+}} : tensor<8xf32>)
+// CHECK:         %[[X:.+]] = arith.extf %{{.+}} : bf16 to f32
+// CHECK-NEXT:    arith.addf %[[X]], %{{.+}} : f32
+// CHECK:         arith.truncf %{{.+}} : f32 to bf16
+func.func @half(%x: tensor<8x16xbf16>) -> tensor<8xbf16> {
+  %y = ktn.sum %x, [1] : tensor<8x16xbf16> -> tensor<8xbf16>
+  return %y : tensor<8xbf16>
+}
