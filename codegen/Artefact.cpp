@@ -442,16 +442,17 @@ GlobalVariable *ArtefactBuilder::buildInfo(Constant *weights, Function *run,
                             options.name + "_model_info");
 }
 
-/// What is larger is laid behind the code and data of the program, the parts of
-/// which must be within 2 GiB of each other.
-static bool isLarge(int64_t weightsBytes) {
-  return weightsBytes > (int64_t(1) << 30);
+/// x86-64 reaches 2 GiB around an instruction. What might be further is laid
+/// behind the rest of the program and addressed in full; others reach further.
+static bool isLarge(int64_t weightsBytes, const Triple &triple) {
+  return triple.isX86() && weightsBytes > (int64_t(1) << 30);
 }
 
-std::string embedFile(StringRef name, int64_t bytes, StringRef path) {
+std::string embedFile(StringRef name, int64_t bytes, StringRef path,
+                      const Triple &triple) {
   std::string symbol = (name + "_weights").str();
-  StringRef section = isLarge(bytes) ? ".lrodata" : ".rodata";
-  StringRef flags = isLarge(bytes) ? "al" : "a";
+  StringRef section = isLarge(bytes, triple) ? ".lrodata" : ".rodata";
+  StringRef flags = isLarge(bytes, triple) ? "al" : "a";
   std::string assembly;
   raw_string_ostream os(assembly);
   os << "\t.section " << section << '.' << symbol << ",\"" << flags
@@ -471,7 +472,7 @@ GlobalVariable *ArtefactBuilder::declareWeights() {
   weights->setVisibility(GlobalValue::HiddenVisibility);
   weights->setDSOLocal(true);
   weights->setAlignment(Align(KTN_ALIGNMENT));
-  if (isLarge(signature.weightsBytes))
+  if (isLarge(signature.weightsBytes, module.getTargetTriple()))
     weights->setCodeModel(CodeModel::Large);
   return weights;
 }

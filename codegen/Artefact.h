@@ -6,6 +6,7 @@
 
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
+#include "llvm/TargetParser/Triple.h"
 
 namespace keratin {
 
@@ -35,8 +36,8 @@ void addArtefact(llvm::Module &module, const Signature &signature,
 /// Assembly that defines the embedded weights of the model `name`: the bytes of
 /// the file `path`. Megabytes of weights never are LLVM constants. The symbol
 /// is local to the object.
-std::string embedFile(llvm::StringRef name, int64_t bytes,
-                      llvm::StringRef path);
+std::string embedFile(llvm::StringRef name, int64_t bytes, llvm::StringRef path,
+                      const llvm::Triple &triple);
 
 /// Name of the function that a model compiled for profiling calls around its
 /// kernels, `void (i32 kernel, i32 isEnd)`; addArtefact defines it.

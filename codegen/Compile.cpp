@@ -317,8 +317,9 @@ Compiled::makeObject(const ArtefactOptions &artefact,
                      llvm::StringRef weightsFile) {
   std::unique_ptr<llvm::Module> module = withArtefact(artefact);
   if (artefact.embedsWeights)
-    module->appendModuleInlineAsm(
-        embedFile(options.name, signature.weightsBytes, weightsFile));
+    module->appendModuleInlineAsm(embedFile(options.name,
+                                            signature.weightsBytes, weightsFile,
+                                            target.machine->getTargetTriple()));
   llvm::Expected<Bytes> object =
       emitCode(*module, target, llvm::CodeGenFileType::ObjectFile);
   if (object && options.optimize)
@@ -376,7 +377,8 @@ llvm::Expected<std::string> Compiled::makeText(Emit emit,
   std::unique_ptr<llvm::Module> module = withArtefact(artefact);
   std::string weightsText;
   if (artefact.embedsWeights)
-    weightsText = embedFile(options.name, signature.weightsBytes, weightsFile);
+    weightsText = embedFile(options.name, signature.weightsBytes, weightsFile,
+                            target.machine->getTargetTriple());
   if (emit == Emit::Llvm) {
     module->appendModuleInlineAsm(weightsText);
     std::string text;
