@@ -198,3 +198,38 @@ func.func @centre(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
   } -> tensor<?x16xf32>
   return %y : tensor<?x16xf32>
 }
+
+// -----
+
+#pm = affine_map<(m, n, k) -> (m, k)>
+#pk = affine_map<(m, n, k) -> (k, n)>
+#pn = affine_map<(m, n, k) -> (m, n)>
+
+// A pad that alone reads a product ends the kernel of the product, which then
+// writes inside of the border.
+// CHECK-LABEL: func @padded(
+// CHECK:         call @
+// CHECK-NOT:     call @
+// CHECK:         return
+// CHECK:         attributes {ktn.kernel = "matmul"}
+// CHECK:         %[[P:.+]] = tensor.pad
+// CHECK:         return %[[P]]
+// ALONE-LABEL: func @padded(
+// ALONE-COUNT-2: call @
+func.func @padded(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x18xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x16xf32>) -> tensor<4x16xf32>
+  %y = linalg.generic {indexing_maps = [#pm, #pk, #pn], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%x, %w : tensor<4x8xf32>, tensor<8x16xf32>) outs(%f : tensor<4x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %s = arith.addf %m, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4x16xf32>
+  %p = tensor.pad %y low[0, 1] high[0, 1] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<4x16xf32> to tensor<4x18xf32>
+  return %p : tensor<4x18xf32>
+}
