@@ -188,3 +188,34 @@ func.func private @compare(%x: tensor<64xf32>, %y: tensor<64xf32>, %out: tensor<
   } -> tensor<64xi1>
   return %z : tensor<64xi1>
 }
+
+// -----
+
+// A kernel that ends in a pad stores the product one column to the right, and
+// fills nothing but the border.
+// CHECK-LABEL: func private @padded(
+// CHECK-SAME:    memref<8x18xf32>)
+// CHECK:         scf.for {{.+}} -> (vector<16xf32>
+// CHECK-COUNT-8: vector.store {{.+}} : memref<8x18xf32>, vector<16xf32>
+// CHECK:         scf.for
+// CHECK:           memref.store
+// CHECK:         scf.for
+// CHECK:           memref.store
+// CHECK-NOT:     scf.for
+func.func private @padded(%x: tensor<8x4xf32>, %w: tensor<4x16xf32>, %out: tensor<8x18xf32>) -> tensor<8x18xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x16xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x4xf32>, tensor<4x16xf32>) outs(%start : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  %p = tensor.pad %y low[0, 1] high[0, 1] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<8x16xf32> to tensor<8x18xf32>
+  return %p : tensor<8x18xf32>
+}
