@@ -18,11 +18,12 @@ struct Box {
 
 class CopyEmitter {
 public:
-  CopyEmitter(Kernel &kernel, const Box &box, Value source, Value destination,
+  CopyEmitter(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
               const VectorUnit &unit)
       : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
-        box(box), source(source), destination(destination),
-        lanes(lanesOf(source, unit)) {
+        box(box), copies(copies), lanes(unit.bits / 16) {
+    for (const Copy &copy : copies)
+      lanes = std::min(lanes, lanesOf(copy.source, unit));
     for (OpFoldResult size : box.sizes)
       shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
   }
@@ -43,7 +44,7 @@ private:
   Location loc;
   LaneReader reader;
   const Box &box;
-  Value source, destination;
+  ArrayRef<Copy> copies;
   SmallVector<int64_t> shape;
   unsigned lanes;
   std::optional<unsigned> lane;
@@ -52,7 +53,7 @@ private:
 
 void CopyEmitter::run() {
   // The innermost dimension, unless its elements are not neighbours.
-  auto whole = cast<MemRefType>(destination.getType()).getShape();
+  auto whole = cast<MemRefType>(copies[0].destination.getType()).getShape();
   for (unsigned dim = shape.size(); dim-- > 0 && !lane;) {
     if (shape[dim] != 1)
       lane = dim;
@@ -123,16 +124,20 @@ void CopyEmitter::copy(int64_t offset, unsigned width) {
                              : reader.symbol(cast<Value>(box.offsets[dim]));
     to.push_back(canonical(from.back() + shift));
   }
-  Lanes lanes = isa<TensorType>(source.getType())
-                    ? reader.read(source, from, width)
-                    : Lanes{source, {}};
-  reader.write(lanes, destination, to, width);
+  // All are read before any is written, and share what they compute.
+  SmallVector<Lanes> values;
+  for (const Copy &copy : copies)
+    values.push_back(isa<TensorType>(copy.source.getType())
+                         ? reader.read(copy.source, from, width)
+                         : Lanes{copy.source, {}});
+  for (auto [value, copy] : llvm::zip_equal(values, copies))
+    reader.write(value, copy.destination, to, width);
 }
 
-static void emitBox(Kernel &kernel, const Box &box, Value source,
-                    Value destination, const VectorUnit &unit) {
+static void emitBox(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
+                    const VectorUnit &unit) {
   if (llvm::none_of(box.sizes, isZeroInteger))
-    CopyEmitter(kernel, box, source, destination, unit).run();
+    CopyEmitter(kernel, box, copies, unit).run();
 }
 
 /// `box` of a whole tensor.
@@ -146,9 +151,9 @@ static Box boxOf(Kernel &kernel, Value tensor) {
   return box;
 }
 
-void emitElementwise(Kernel &kernel, Value tensor, Value destination,
+void emitElementwise(Kernel &kernel, ArrayRef<Copy> copies,
                      const VectorUnit &unit) {
-  emitBox(kernel, boxOf(kernel, tensor), tensor, destination, unit);
+  emitBox(kernel, boxOf(kernel, copies[0].source), copies, unit);
 }
 
 static OpFoldResult toTarget(Kernel &kernel, OpFoldResult size) {
@@ -184,10 +189,10 @@ static Box emitBorder(Kernel &kernel, tensor::PadOp op, Value destination,
     high = toTarget(kernel, high);
     OpFoldResult size = getAsOpFoldResult(kernel.extent(op.getSource(), dim));
     slab.sizes[dim] = low;
-    emitBox(kernel, slab, border, destination, unit);
+    emitBox(kernel, slab, Copy{border, destination}, unit);
     slab.offsets[dim] = sum(kernel, low, size);
     slab.sizes[dim] = high;
-    emitBox(kernel, slab, border, destination, unit);
+    emitBox(kernel, slab, Copy{border, destination}, unit);
     slab.offsets[dim] = low;
     slab.sizes[dim] = size;
   }
@@ -202,7 +207,7 @@ void emitPadBorder(Kernel &kernel, tensor::PadOp op, Value destination,
 void emitPad(Kernel &kernel, tensor::PadOp op, Value destination,
              const VectorUnit &unit) {
   Box middle = emitBorder(kernel, op, destination, unit);
-  emitBox(kernel, middle, op.getSource(), destination, unit);
+  emitBox(kernel, middle, Copy{op.getSource(), destination}, unit);
 }
 
 void emitConcat(Kernel &kernel, tensor::ConcatOp op, Value destination,
@@ -211,7 +216,7 @@ void emitConcat(Kernel &kernel, tensor::ConcatOp op, Value destination,
   for (Value piece : op.getInputs()) {
     Box box = boxOf(kernel, piece);
     box.offsets[op.getDim()] = offset;
-    emitBox(kernel, box, piece, destination, unit);
+    emitBox(kernel, box, Copy{piece, destination}, unit);
     offset = sum(kernel, offset, box.sizes[op.getDim()]);
   }
 }

@@ -48,16 +48,52 @@ static bool isTileForm(Kernel &kernel) {
   return true;
 }
 
-static void emitWithoutRoot(Kernel &kernel, Value result, Value destination,
+/// Whether `value` is `other`, or computed from it element by element: then
+/// they have the same extents.
+static bool followsInPlace(Value value, Value other) {
+  if (value == other)
+    return true;
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  return op && op.getNumReductionLoops() == 0 &&
+         op.getIndexingMapMatchingResult(cast<OpResult>(value)).isIdentity() &&
+         llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
+           return op.getMatchingIndexingMap(&operand).isIdentity() &&
+                  isa<TensorType>(operand.get().getType()) &&
+                  followsInPlace(operand.get(), other);
+         });
+}
+
+static bool haveSameExtents(Value one, Value other) {
+  auto type = cast<RankedTensorType>(one.getType());
+  return type.getShape() ==
+             cast<RankedTensorType>(other.getType()).getShape() &&
+         (type.hasStaticShape() || followsInPlace(one, other) ||
+          followsInPlace(other, one));
+}
+
+/// Emits results that do not follow from a reduction: those of one shape
+/// together, for they often share what they compute.
+static void emitWithoutRoot(Kernel &kernel, ArrayRef<Copy> results,
                             const VectorUnit &unit) {
-  Operation *op = result.getDefiningOp();
-  if (auto pad = dyn_cast_or_null<tensor::PadOp>(op))
-    emitPad(kernel, pad, destination, unit);
-  else if (auto concat = dyn_cast_or_null<tensor::ConcatOp>(op))
-    emitConcat(kernel, concat, destination, unit);
-  else if (kernel.memrefOf(result) != destination &&
-           !isa_and_nonnull<tensor::EmptyOp>(op))
-    emitElementwise(kernel, result, destination, unit);
+  SmallVector<SmallVector<Copy>> groups;
+  for (const Copy &copy : results) {
+    Operation *op = copy.source.getDefiningOp();
+    if (auto pad = dyn_cast_or_null<tensor::PadOp>(op)) {
+      emitPad(kernel, pad, copy.destination, unit);
+    } else if (auto concat = dyn_cast_or_null<tensor::ConcatOp>(op)) {
+      emitConcat(kernel, concat, copy.destination, unit);
+    } else if (kernel.memrefOf(copy.source) != copy.destination &&
+               !isa_and_nonnull<tensor::EmptyOp>(op)) {
+      auto *group = llvm::find_if(groups, [&](ArrayRef<Copy> group) {
+        return haveSameExtents(group[0].source, copy.source);
+      });
+      if (group == groups.end())
+        group = &groups.emplace_back();
+      group->push_back(copy);
+    }
+  }
+  for (ArrayRef<Copy> group : groups)
+    emitElementwise(kernel, group, unit);
 }
 
 /// Moves `position` to where a pad with the low borders `low` puts it.
@@ -82,7 +118,7 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
     return false;
 
   SmallVector<Output> outputs;
-  SmallVector<std::pair<Value, Value>> others;
+  SmallVector<Copy> others;
   SmallVector<std::pair<tensor::PadOp, Value>> borders;
   for (auto [number, result] : llvm::enumerate(kernel.results())) {
     Value destination = kernel.destination(number);
@@ -113,8 +149,7 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
   }
   for (auto [pad, destination] : borders)
     emitPadBorder(kernel, pad, destination, unit);
-  for (auto [result, destination] : others)
-    emitWithoutRoot(kernel, result, destination, unit);
+  emitWithoutRoot(kernel, others, unit);
   return true;
 }
 

@@ -258,7 +258,15 @@ Lanes LaneReader::compute(Value tensor, ArrayRef<AffineExpr> position,
       composed.push_back(canonical(expr.replaceDims(dims)));
     inits.push_back(used ? read(init.get(), composed, width) : Lanes());
   }
-  return evaluate(generic, dims, inits, width)[number];
+  SmallVector<Lanes> results = evaluate(generic, dims, inits, width);
+  for (auto [result, lanes] : llvm::zip_equal(generic->getResults(), results)) {
+    Position place;
+    AffineMap resultMap = generic.getIndexingMapMatchingResult(result);
+    for (AffineExpr expr : resultMap.getResults())
+      place.push_back(canonical(expr.replaceDims(dims)));
+    remember(result, place, width, lanes);
+  }
+  return results[number];
 }
 
 /// LLVM packs vectors of i1 as bits, but a memref holds a byte for each.

@@ -26,9 +26,14 @@ void emitTiles(Kernel &kernel, mlir::linalg::GenericOp root,
 void emitLaneReduction(Kernel &kernel, mlir::linalg::GenericOp root,
                        const Tiling &tiling, llvm::ArrayRef<Output> outputs);
 
-/// Stores every element of `tensor`, which is elementwise, to `destination`.
-void emitElementwise(Kernel &kernel, mlir::Value tensor,
-                     mlir::Value destination, const VectorUnit &unit);
+/// A tensor that is computed elementwise, or a scalar, and where it goes.
+struct Copy {
+  mlir::Value source, destination;
+};
+/// Emits one nest of loops that stores every element of the sources, which
+/// have one shape.
+void emitElementwise(Kernel &kernel, llvm::ArrayRef<Copy> copies,
+                     const VectorUnit &unit);
 /// The border of a pad alone, for a middle that is computed in its place.
 void emitPadBorder(Kernel &kernel, mlir::tensor::PadOp op,
                    mlir::Value destination, const VectorUnit &unit);
