@@ -18,6 +18,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace mlir;
@@ -199,20 +200,26 @@ public:
   LogicalResult write(Emit emit, llvm::StringRef prefix) override;
 
 private:
-  using Bytes = llvm::SmallVector<char, 0>;
-
   llvm::ArrayRef<char> weightBytes() const { return weights->getBuffer(); }
   bool embedsWeights() const {
     return options.weights == WeightsPlacement::Embed && !weightBytes().empty();
   }
+  /// The reference may call libm, optimised code nothing.
+  llvm::Error checkObject(llvm::MemoryBufferRef object) const {
+    return options.optimize ? checkUndefinedSymbols(object)
+                            : llvm::Error::success();
+  }
   std::string optionText() const;
   ArtefactOptions artefactOptions() const;
   std::unique_ptr<llvm::Module> withArtefact(const ArtefactOptions &artefact);
-  llvm::Expected<Bytes> makeObject(const ArtefactOptions &artefact,
-                                   llvm::StringRef weightsFile);
+  llvm::Error emitObject(const ArtefactOptions &artefact,
+                         llvm::StringRef weightsFile,
+                         llvm::raw_pwrite_stream &stream);
   llvm::Expected<std::string> makeText(Emit emit, llvm::StringRef weightsFile);
   llvm::Expected<std::unique_ptr<LoadedObject>> loadObject();
   llvm::Error writeText(Emit emit, llvm::StringRef prefix);
+  llvm::Error writeObject(const ArtefactOptions &artefact,
+                          llvm::StringRef path);
   llvm::Error writeProduct(Emit emit, llvm::StringRef prefix);
   llvm::Error writeCompanions(llvm::StringRef prefix);
 
@@ -312,20 +319,15 @@ Compiled::withArtefact(const ArtefactOptions &artefact) {
   return module;
 }
 
-llvm::Expected<Compiled::Bytes>
-Compiled::makeObject(const ArtefactOptions &artefact,
-                     llvm::StringRef weightsFile) {
+llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
+                                 llvm::StringRef weightsFile,
+                                 llvm::raw_pwrite_stream &stream) {
   std::unique_ptr<llvm::Module> module = withArtefact(artefact);
   if (artefact.embedsWeights)
     module->appendModuleInlineAsm(embedFile(options.name,
                                             signature.weightsBytes, weightsFile,
                                             target.machine->getTargetTriple()));
-  llvm::Expected<Bytes> object =
-      emitCode(*module, target, llvm::CodeGenFileType::ObjectFile);
-  if (object && options.optimize)
-    if (llvm::Error error = checkUndefinedSymbols(*object))
-      return std::move(error);
-  return object;
+  return emitCode(*module, target, llvm::CodeGenFileType::ObjectFile, stream);
 }
 
 //===----------------------------------------------------------------------===//
@@ -338,14 +340,17 @@ llvm::Expected<std::unique_ptr<LoadedObject>> Compiled::loadObject() {
         "code for " + target.description() +
         " cannot run in this process: the machine lacks its instructions");
   // Weights stay where they are: they come to the code as an argument.
-  llvm::Expected<Bytes> object =
-      makeObject(artefactOptions(), /*weightsFile=*/"");
-  if (!object)
-    return object.takeError();
-  return LoadedObject::load(
-      llvm::MemoryBuffer::getMemBufferCopy(
-          llvm::StringRef(object->data(), object->size()), options.name),
-      options.name, weights->getBufferStart());
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  if (llvm::Error error =
+          emitObject(artefactOptions(), /*weightsFile=*/"", stream))
+    return std::move(error);
+  auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(
+      std::move(bytes), options.name, /*RequiresNullTerminator=*/false);
+  if (llvm::Error error = checkObject(object->getMemBufferRef()))
+    return std::move(error);
+  return LoadedObject::load(std::move(object), options.name,
+                            weights->getBufferStart());
 }
 
 const ktn_model_info_t *Compiled::load() {
@@ -386,11 +391,12 @@ llvm::Expected<std::string> Compiled::makeText(Emit emit,
     return text;
   }
   // Appended as text: LLVM would print the bytes of the file in its place.
-  llvm::Expected<Bytes> assembly =
-      emitCode(*module, target, llvm::CodeGenFileType::AssemblyFile);
-  if (!assembly)
-    return assembly.takeError();
-  return std::string(assembly->begin(), assembly->end()) + weightsText;
+  llvm::SmallString<0> assembly;
+  llvm::raw_svector_ostream stream(assembly);
+  if (llvm::Error error = emitCode(*module, target,
+                                   llvm::CodeGenFileType::AssemblyFile, stream))
+    return std::move(error);
+  return assembly.str().str() + weightsText;
 }
 
 FailureOr<std::string> Compiled::text(Emit emit) {
@@ -432,14 +438,11 @@ llvm::Error Compiled::writeCompanions(llvm::StringRef prefix) {
   return writeFile((prefix + ".h").str(), makeHeader(signature, header));
 }
 
-llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
-  if (prefix == "-")
-    return llvm::createStringError(
-        "'-' as a prefix is for text; this product is a file");
-  ArtefactOptions artefact = artefactOptions();
-  artefact.exportModel = emit == Emit::So;
+/// Streams the object to a file: large weights are not gathered in memory once
+/// more.
+llvm::Error Compiled::writeObject(const ArtefactOptions &artefact,
+                                  llvm::StringRef path) {
   std::optional<TemporaryFile> weightsFile;
-  artefact.embedsWeights = embedsWeights();
   if (artefact.embedsWeights) {
     llvm::Expected<TemporaryFile> file =
         TemporaryFile::create("weights", weightBytes());
@@ -447,24 +450,56 @@ llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
       return file.takeError();
     weightsFile.emplace(std::move(*file));
   }
-  llvm::Expected<Bytes> object =
-      makeObject(artefact, weightsFile ? weightsFile->name() : "");
+  std::error_code code;
+  llvm::raw_fd_ostream stream(path, code);
+  if (code)
+    return llvm::createStringError("cannot write " + path + ": " +
+                                   code.message());
+  if (llvm::Error error =
+          emitObject(artefact, weightsFile ? weightsFile->name() : "", stream))
+    return error;
+  stream.close();
+  if (stream.has_error()) {
+    code = stream.error();
+    stream.clear_error();
+    return llvm::createStringError("cannot write " + path + ": " +
+                                   code.message());
+  }
+  auto object = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!object)
+    return llvm::errorCodeToError(object.getError());
+  return checkObject((*object)->getMemBufferRef());
+}
+
+llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
+  if (prefix == "-")
+    return llvm::createStringError(
+        "'-' as a prefix is for text; this product is a file");
+  ArtefactOptions artefact = artefactOptions();
+  artefact.exportModel = emit == Emit::So;
+  artefact.embedsWeights = embedsWeights();
+  std::string path = prefix.str();
+  if (emit == Emit::Obj)
+    return replaceFile(path + ".o", [&](llvm::StringRef object) {
+      llvm::Error error = writeObject(artefact, object);
+      return error ? std::move(error) : writeCompanions(prefix);
+    });
+
+  llvm::Expected<TemporaryFile> object = TemporaryFile::create("o", {});
   if (!object)
     return object.takeError();
+  if (llvm::Error error = writeObject(artefact, object->name()))
+    return error;
   if (llvm::Error error = writeCompanions(prefix))
     return error;
-  std::string path = prefix.str();
-  std::string member = (llvm::sys::path::filename(prefix) + ".o").str();
-  switch (emit) {
-  case Emit::Lib:
-    return writeLibrary(path + ".a", member, *object);
-  case Emit::So:
-    return linkShared(path + ".so", *object, target);
-  case Emit::Exe:
-    return linkProgram(path, options.name, *object, target);
-  default:
-    return writeFile(path + ".o", *object);
-  }
+  if (emit == Emit::Lib)
+    return writeLibrary(path + ".a",
+                        (llvm::sys::path::filename(prefix) + ".o").str(),
+                        object->name());
+  if (emit == Emit::So)
+    return linkShared(path + ".so", object->name(), target);
+  return linkProgram(path, options.name, object->name(), target);
 }
 
 LogicalResult Compiled::write(Emit emit, llvm::StringRef prefix) {

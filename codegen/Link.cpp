@@ -61,17 +61,31 @@ TemporaryFile::~TemporaryFile() {
     sys::fs::remove(path);
 }
 
-Error writeLibrary(StringRef path, StringRef member, ArrayRef<char> object) {
-  MemoryBufferRef buffer(StringRef(object.data(), object.size()), member);
-  NewArchiveMember entry(buffer);
-  // Nothing of the day or the user is written: equal inputs, equal bytes.
-  Expected<std::unique_ptr<MemoryBuffer>> archive = writeArchiveToBuffer(
-      entry, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
-      /*Deterministic=*/true, /*Thin=*/false);
-  if (!archive)
-    return archive.takeError();
-  return writeFile(path, ArrayRef((*archive)->getBufferStart(),
-                                  (*archive)->getBufferSize()));
+Error replaceFile(StringRef path, function_ref<Error(StringRef)> write) {
+  SmallString<128> temporary;
+  if (std::error_code code =
+          sys::fs::createUniqueFile(path + ".%%%%%%.tmp", temporary))
+    return aboutFile(errorCodeToError(code), path);
+  scope_exit cleanUp([&] { sys::fs::remove(temporary); });
+  if (Error error = write(temporary))
+    return error;
+  if (std::error_code code = sys::fs::rename(temporary, path))
+    return aboutFile(errorCodeToError(code), path);
+  return Error::success();
+}
+
+Error writeLibrary(StringRef path, StringRef member, StringRef object) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> bytes = MemoryBuffer::getFile(
+      object, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!bytes)
+    return aboutFile(errorCodeToError(bytes.getError()), path);
+  return replaceFile(path, [&](StringRef output) {
+    NewArchiveMember entry(MemoryBufferRef((*bytes)->getBuffer(), member));
+    // Nothing of the day or the user is written: equal inputs, equal bytes.
+    return llvm::writeArchive(output, entry, SymtabWritingMode::NormalSymtab,
+                              object::Archive::K_GNU, /*Deterministic=*/true,
+                              /*Thin=*/false);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -122,21 +136,7 @@ static Error runProgram(ArrayRef<std::string> command) {
   return createStringError(command[0] + " failed: " + problem);
 }
 
-/// Lets `link` write a temporary file next to `path`, then renames it.
-static Error linkTo(StringRef path, function_ref<Error(StringRef)> link) {
-  SmallString<128> temporary;
-  if (std::error_code code =
-          sys::fs::createUniqueFile(path + ".%%%%%%.tmp", temporary))
-    return aboutFile(errorCodeToError(code), path);
-  scope_exit cleanUp([&] { sys::fs::remove(temporary); });
-  if (Error error = link(temporary))
-    return error;
-  if (std::error_code code = sys::fs::rename(temporary, path))
-    return aboutFile(errorCodeToError(code), path);
-  return Error::success();
-}
-
-Error linkShared(StringRef path, ArrayRef<char> object, const Target &target) {
+Error linkShared(StringRef path, StringRef object, const Target &target) {
   const Triple &triple = target.machine->getTargetTriple();
   std::vector<std::string> compilers = compilersFor(triple);
   std::optional<std::string> compiler = findFirst(compilers);
@@ -145,13 +145,10 @@ Error linkShared(StringRef path, ArrayRef<char> object, const Target &target) {
     return createStringError("no linker found for " + triple.str() +
                              ": looked for " + join(compilers, ", ") +
                              ", ld.lld-22 and ld.lld");
-  Expected<TemporaryFile> input = TemporaryFile::create("o", object);
-  if (!input)
-    return input.takeError();
-  return linkTo(path, [&](StringRef output) {
+  return replaceFile(path, [&](StringRef output) {
     std::vector<std::string> command = {compiler ? *compiler : *linker,
                                         "-shared", "-o", output.str(),
-                                        input->name().str()};
+                                        object.str()};
     std::string soname = sys::path::filename(path).str();
     if (compiler)
       llvm::append_values(command, "-Wl,-soname," + soname, "-lm");
@@ -182,7 +179,7 @@ struct TemporaryDirectory {
 };
 } // namespace
 
-Error linkProgram(StringRef path, StringRef name, ArrayRef<char> object,
+Error linkProgram(StringRef path, StringRef name, StringRef object,
                   const Target &target) {
   const Triple &triple = target.machine->getTargetTriple();
   std::vector<std::string> compilers = compilersFor(triple);
@@ -197,16 +194,14 @@ Error linkProgram(StringRef path, StringRef name, ArrayRef<char> object,
   if (Error error = joinErrors(
           joinErrors(sources.write("Main.c", embeddedMain),
                      sources.write("keratin/abi.h", embeddedAbiHeader)),
-          joinErrors(sources.write("keratin/status.h", embeddedStatusHeader),
-                     sources.write("model.o",
-                                   StringRef(object.data(), object.size())))))
+          sources.write("keratin/status.h", embeddedStatusHeader)))
     return error;
   std::string directory = sources.path.str().str();
-  return linkTo(path, [&](StringRef output) {
+  return replaceFile(path, [&](StringRef output) {
     return runProgram({*compiler, "-std=c11", "-O2", "-I" + directory,
                        ("-DKERATIN_MODEL=" + name + "_model_info").str(),
-                       directory + "/Main.c", directory + "/model.o", "-o",
-                       output.str(), "-lm"});
+                       directory + "/Main.c", object.str(), "-o", output.str(),
+                       "-lm"});
   });
 }
 

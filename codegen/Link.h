@@ -5,6 +5,7 @@
 #include "codegen/Target.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace keratin {
@@ -12,18 +13,23 @@ namespace keratin {
 /// Writes a file through a temporary one: it is complete or as it was before.
 llvm::Error writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes);
 
-/// A static library of one object, called `member` in it.
-llvm::Error writeLibrary(llvm::StringRef path, llvm::StringRef member,
-                         llvm::ArrayRef<char> object);
+/// Lets `write` make a file beside `path`, which then takes its place.
+llvm::Error replaceFile(llvm::StringRef path,
+                        llvm::function_ref<llvm::Error(llvm::StringRef)> write);
 
-/// A shared library, linked by the C compiler for the target or by lld.
-llvm::Error linkShared(llvm::StringRef path, llvm::ArrayRef<char> object,
+/// A static library of the object in a file, called `member` in it.
+llvm::Error writeLibrary(llvm::StringRef path, llvm::StringRef member,
+                         llvm::StringRef object);
+
+/// A shared library of the object in a file, linked by the C compiler for the
+/// target or by lld.
+llvm::Error linkShared(llvm::StringRef path, llvm::StringRef object,
                        const Target &target);
 
-/// A program that runs the model `name` (runtime/Main.c), built by the C
-/// compiler for the target.
+/// A program that runs the model `name` (runtime/Main.c) in an object file,
+/// built by the C compiler for the target.
 llvm::Error linkProgram(llvm::StringRef path, llvm::StringRef name,
-                        llvm::ArrayRef<char> object, const Target &target);
+                        llvm::StringRef object, const Target &target);
 
 /// A file with `bytes` that is removed with this object.
 class TemporaryFile {

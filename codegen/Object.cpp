@@ -119,10 +119,8 @@ private:
 };
 } // namespace
 
-Expected<SmallVector<char, 0>> emitCode(Module &module, const Target &target,
-                                        CodeGenFileType fileType) {
-  SmallVector<char, 0> code;
-  raw_svector_ostream stream(code);
+Error emitCode(Module &module, const Target &target, CodeGenFileType fileType,
+               raw_pwrite_stream &stream) {
   legacy::PassManager passes;
   passes.add(createTargetTransformInfoWrapperPass(
       target.machine->getTargetIRAnalysis()));
@@ -131,15 +129,12 @@ Expected<SmallVector<char, 0>> emitCode(Module &module, const Target &target,
                              target.description());
   ErrorKeeper errors(module.getContext());
   passes.run(module);
-  if (Error error = errors.take())
-    return std::move(error);
-  return code;
+  return errors.take();
 }
 
-Error checkUndefinedSymbols(ArrayRef<char> object) {
-  StringRef bytes(object.data(), object.size());
+Error checkUndefinedSymbols(MemoryBufferRef object) {
   Expected<std::unique_ptr<object::ObjectFile>> file =
-      object::ObjectFile::createObjectFile(MemoryBufferRef(bytes, "object"));
+      object::ObjectFile::createObjectFile(object);
   if (!file)
     return file.takeError();
   for (const object::SymbolRef &symbol : (*file)->symbols()) {

@@ -5,9 +5,9 @@
 #include "codegen/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/MemoryBufferRef.h"
 
 namespace keratin {
 
@@ -22,13 +22,13 @@ translate(mlir::ModuleOp module, llvm::StringRef entry, const Target &target,
 void optimizeCode(llvm::Module &module, const Target &target, bool optimize);
 
 /// Machine code: an object file, or assembler text.
-llvm::Expected<llvm::SmallVector<char, 0>>
-emitCode(llvm::Module &module, const Target &target,
-         llvm::CodeGenFileType fileType);
+llvm::Error emitCode(llvm::Module &module, const Target &target,
+                     llvm::CodeGenFileType fileType,
+                     llvm::raw_pwrite_stream &stream);
 
 /// Errors, naming it, when the object refers to a symbol that it does not
 /// define and that is not memcpy, memmove or memset.
-llvm::Error checkUndefinedSymbols(llvm::ArrayRef<char> object);
+llvm::Error checkUndefinedSymbols(llvm::MemoryBufferRef object);
 
 } // namespace keratin
 
