@@ -1,14 +1,15 @@
 //===- ConvTranspose.cpp - a transposed convolution as a convolution ------===//
 //
 // With stride s, the results at positions o = q * s + p for one phase p are a
-// convolution of x of stride 1 with every s-th element of the kernel, backwards.
-// All phases are made by one convolution, as channels, and then interleaved:
+// convolution of x of stride 1 with every s-th element of the kernel,
+// backwards. All phases are made by one convolution, as channels, and then
+// interleaved:
 //
 //   o + low - k = i * s,  i = q + t  =>  k = p + low - t * s
 //
 // With t = tmin .. tmin + taps - 1 and the kernel padded in front by `front` so
-// that k + front = (taps - 1 - (t - tmin)) * s + p, the kernel is the padded one
-// reshaped to [taps, s] with the taps reversed.
+// that k + front = (taps - 1 - (t - tmin)) * s + p, the kernel is the padded
+// one reshaped to [taps, s] with the taps reversed.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Ktn.h"
@@ -97,7 +98,8 @@ Value cropInput(OpBuilder &b, Location loc, Value x,
   return crops ? takeRange(b, loc, x, starts, ends) : x;
 }
 
-/// Zeros between the elements of the kernel [spatial.., ..] where it is stretched.
+/// Zeros between the elements of the kernel [spatial.., ..] where it is
+/// stretched.
 Value stretchKernel(OpBuilder &b, Location loc, Value kernel,
                     ArrayRef<TransposedAxis> axes) {
   for (auto [i, axis] : llvm::enumerate(axes)) {

@@ -14,8 +14,7 @@ namespace keratin::ktn {
 
 /// `value` when it holds integers, at most 64 of them; null otherwise.
 inline mlir::DenseIntElementsAttr smallIntegers(mlir::Attribute value) {
-  auto integers =
-      llvm::dyn_cast_if_present<mlir::DenseIntElementsAttr>(value);
+  auto integers = llvm::dyn_cast_if_present<mlir::DenseIntElementsAttr>(value);
   return integers && integers.getNumElements() <= 64
              ? integers
              : mlir::DenseIntElementsAttr();

@@ -124,8 +124,8 @@ protected:
                               ArrayRef<int64_t> permutation) {
     if (failed(moved))
       return rewriter.notifyMatchFailure(op, "cannot be rebuilt");
-    Value result = transpose(rewriter, op->getLoc(), (*moved)->getResult(0),
-                             permutation);
+    Value result =
+        transpose(rewriter, op->getLoc(), (*moved)->getResult(0), permutation);
     rewriter.replaceOp(op, result);
     return success();
   }
@@ -162,8 +162,7 @@ struct SinkThroughElementwise : SinkPattern {
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
       if (permutationOf(operand) == permutation)
-        operands.push_back(
-            operand.getDefiningOp<ktn::TransposeOp>().getX());
+        operands.push_back(operand.getDefiningOp<ktn::TransposeOp>().getX());
       else if (isCheapToTranspose(operand) || isOutward)
         operands.push_back(
             untransposed(rewriter, op->getLoc(), operand, *permutation));
@@ -203,8 +202,8 @@ Permutation permutationWithout(ArrayRef<int64_t> permutation,
   for (int64_t axis : permutation) {
     if (llvm::is_contained(removed, axis))
       continue;
-    int64_t before = llvm::count_if(
-        removed, [&](int64_t gone) { return gone < axis; });
+    int64_t before =
+        llvm::count_if(removed, [&](int64_t gone) { return gone < axis; });
     result.push_back(axis - before);
   }
   return result;
@@ -220,8 +219,8 @@ SmallVector<int64_t> axesBefore(ArrayRef<int64_t> axes,
   return result;
 }
 
-/// An op on operand 0 with the attribute `axes`, which go from the result unless
-/// its rank is that of the operand.
+/// An op on operand 0 with the attribute `axes`, which go from the result
+/// unless its rank is that of the operand.
 struct SinkThroughAxes : SinkPattern {
   using SinkPattern::SinkPattern;
 
@@ -318,8 +317,8 @@ struct ComposeTransposes : OpRewritePattern<ktn::TransposeOp> {
 // What is left
 //===----------------------------------------------------------------------===//
 
-/// A transpose that leaves the order of the axes other than of extent 1 moves no
-/// element.
+/// A transpose that leaves the order of the axes other than of extent 1 moves
+/// no element.
 struct TransposeToReshape : OpRewritePattern<ktn::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -369,10 +368,8 @@ private:
         context);
     patterns.add<SinkThroughAxes>(context,
                                   ktn::ReductionOpInterface::getInterfaceID());
-    patterns.add<SinkThroughAxes>(context,
-                                  ktn::ReverseOp::getOperationName());
-    patterns.add<SinkThroughAxes>(context,
-                                  ktn::SqueezeOp::getOperationName());
+    patterns.add<SinkThroughAxes>(context, ktn::ReverseOp::getOperationName());
+    patterns.add<SinkThroughAxes>(context, ktn::SqueezeOp::getOperationName());
     patterns.add<SinkThroughPerAxis>(context, ktn::PadOp::getOperationName(),
                                      ArrayRef<StringRef>{"low", "high"});
     patterns.add<SinkThroughPerAxis>(

@@ -44,8 +44,8 @@ public:
       : linear(linear), result(linear->getResult(0)),
         axis(linear.getKernelResultAxis()) {}
 
-  /// Takes in the one op that reads the result so far; false when it is none that
-  /// scales or shifts by a constant for each channel.
+  /// Takes in the one op that reads the result so far; false when it is none
+  /// that scales or shifts by a constant for each channel.
   bool extend() {
     if (!result.hasOneUse())
       return false;
@@ -55,18 +55,12 @@ public:
         user->getNumOperands() != 2 ||
         user->getResult(0).getType() != result.getType())
       return false;
-    OpBuilder b(user);
     bool isLeft = use.getOperandNumber() == 0;
     Value other = user->getOperand(isLeft ? 1 : 0);
-    // bias_add says where its channels are; the others align at the right.
-    auto layout = dyn_cast<ktn::LayoutOpInterface>(user);
-    bool isBias = layout && isa<ktn::BiasAddOp>(user);
-    if (!isConstantExpression(other) || !(isBias || isPerChannel(other)) ||
-        !(isBias ? isLeft && isOnAxis(cast<ktn::BiasAddOp>(user))
-                 : isa<ktn::AddOp, ktn::SubOp, ktn::MulOp>(user) ||
-                       (isa<ktn::DivOp>(user) && isLeft)))
+    if (!isConstantExpression(other) || !isAffine(user, other, isLeft))
       return false;
-    apply(user, isLeft, b, isBias ? other : asVector(b, other));
+    OpBuilder b(user);
+    apply(user, isLeft, b, asVector(b, other));
     result = user->getResult(0);
     ++length;
     return true;
@@ -83,10 +77,9 @@ public:
     SmallVector<Value> operands(linear->getOperands());
     Value &kernel = operands[linear.getKernelOperandIndex()];
     if (scale)
-      kernel = ktn::MulOp::create(
-          b, loc, kernel,
-          onAxis(b, scale, linear.getKernelOutputAxis(),
-                 tensorType(kernel).getRank()));
+      kernel = ktn::MulOp::create(b, loc, kernel,
+                                  onAxis(b, scale, linear.getKernelOutputAxis(),
+                                         tensorType(kernel).getRank()));
     FailureOr<Operation *> scaled = rebuild(b, linear, operands);
     if (failed(scaled))
       return failure();
@@ -100,19 +93,20 @@ public:
   }
 
 private:
-  /// Whether all axes of `value`, aligned at the right of the result, but that of
-  /// the channels have extent 1.
-  bool isPerChannel(Value value) const {
-    RankedTensorType type = tensorType(value);
+  /// Whether `user` scales or shifts by `other`, by one value a channel.
+  bool isAffine(Operation *user, Value other, bool isLeft) const {
+    // bias_add says where its channels are; the others align at the right.
+    if (auto bias = dyn_cast<ktn::BiasAddOp>(user))
+      return isLeft && bias.getChannelAxis() == axis;
+    if (!isa<ktn::AddOp, ktn::SubOp, ktn::MulOp>(user) &&
+        !(isa<ktn::DivOp>(user) && isLeft))
+      return false;
+    RankedTensorType type = tensorType(other);
     int64_t missing = tensorType(result).getRank() - type.getRank();
     for (int64_t own = 0; own < type.getRank(); ++own)
       if (type.getDimSize(own) != 1 && own + missing != axis)
         return false;
     return true;
-  }
-
-  bool isOnAxis(ktn::BiasAddOp op) const {
-    return op.getChannelAxis() == axis;
   }
 
   /// A value for each channel, or one for all, as a vector or a scalar.
@@ -125,7 +119,8 @@ private:
     return ktn::ReshapeOp::create(b, value.getLoc(), value, {count});
   }
 
-  /// The vector as a tensor of rank `rank` that broadcasts along all axes but one.
+  /// The vector as a tensor of rank `rank` that broadcasts along all axes but
+  /// one.
   static Value onAxis(OpBuilder &b, Value vector, int64_t axis, int64_t rank) {
     if (tensorType(vector).getRank() == 0 || axis == rank - 1)
       return vector;
@@ -135,36 +130,35 @@ private:
   }
 
   void apply(Operation *user, bool isLeft, OpBuilder &b, Value constant) {
-    Location loc = user->getLoc();
-    auto multiply = [&](Value &value) {
-      value = value ? ktn::MulOp::create(b, loc, value, constant).getResult()
-                    : constant;
-    };
     if (isa<ktn::MulOp>(user)) {
-      multiply(scale);
-      if (shift)
-        multiply(shift);
+      scale = scale ? combine<ktn::MulOp>(user, b, scale, constant) : constant;
+      shift = shift ? combine<ktn::MulOp>(user, b, shift, constant) : shift;
     } else if (isa<ktn::DivOp>(user)) {
-      Value one = ktn::createConstant(
-          b, loc, RankedTensorType::get({}, tensorType(constant).getElementType()),
-          1.0);
-      scale = ktn::DivOp::create(b, loc, scale ? scale : one, constant);
-      if (shift)
-        shift = ktn::DivOp::create(b, loc, shift, constant);
-    } else if (isa<ktn::SubOp>(user) && isLeft) {
-      shift = shift ? ktn::SubOp::create(b, loc, shift, constant).getResult()
-                    : ktn::NegOp::create(b, loc, constant).getResult();
-    } else if (isa<ktn::SubOp>(user)) {
-      shift = shift ? ktn::SubOp::create(b, loc, constant, shift).getResult()
-                    : constant;
-      Value one = ktn::createConstant(
-          b, loc, RankedTensorType::get({}, tensorType(constant).getElementType()),
-          1.0);
-      scale = ktn::NegOp::create(b, loc, scale ? scale : one);
+      scale = combine<ktn::DivOp>(
+          user, b, scale ? scale : one(user, b, constant), constant);
+      shift = shift ? combine<ktn::DivOp>(user, b, shift, constant) : shift;
+    } else if (!isa<ktn::SubOp>(user)) {
+      shift = shift ? combine<ktn::AddOp>(user, b, shift, constant) : constant;
+    } else if (isLeft) {
+      shift = shift ? combine<ktn::SubOp>(user, b, shift, constant)
+                    : ktn::NegOp::create(b, user->getLoc(), constant);
     } else {
-      shift = shift ? ktn::AddOp::create(b, loc, shift, constant).getResult()
-                    : constant;
+      // constant - (x * scale + shift)
+      scale = ktn::NegOp::create(b, user->getLoc(),
+                                 scale ? scale : one(user, b, constant));
+      shift = shift ? combine<ktn::SubOp>(user, b, constant, shift) : constant;
     }
+  }
+
+  template <typename OpT>
+  static Value combine(Operation *user, OpBuilder &b, Value left, Value right) {
+    return OpT::create(b, user->getLoc(), left, right);
+  }
+
+  static Value one(Operation *user, OpBuilder &b, Value like) {
+    Type element = tensorType(like).getElementType();
+    return ktn::createConstant(b, user->getLoc(),
+                               RankedTensorType::get({}, element), 1.0);
   }
 
   ktn::LinearInKernelOpInterface linear;

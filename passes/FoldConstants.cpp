@@ -82,8 +82,8 @@ private:
     });
   }
 
-  /// From the last to the first: an expression that is used by what is not folded
-  /// is a root, or, when its value is too large, stays for run time.
+  /// From the last to the first: an expression that is used by what is not
+  /// folded is a root, or, when its value is too large, stays for run time.
   void chooseRoots() {
     llvm::DenseSet<Operation *> folded;
     for (Operation *op : llvm::reverse(computable)) {
@@ -142,7 +142,8 @@ OwningOpRef<ModuleOp> buildEvaluation(const ConstantExpressions &expressions,
                                       Location loc) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   OpBuilder b = OpBuilder::atBlockBegin(module->getBody());
-  auto type = b.getFunctionType({}, ValueRange(expressions.getRoots()).getTypes());
+  auto type =
+      b.getFunctionType({}, ValueRange(expressions.getRoots()).getTypes());
   auto function = func::FuncOp::create(b, loc, "evaluate", type);
   b.setInsertionPointToStart(function.addEntryBlock());
   IRMapping mapping;

@@ -25,8 +25,8 @@ bool isParallel(linalg::GenericOp op) {
   return op.getNumParallelLoops() == op.getNumLoops();
 }
 
-/// Whether `consumer` is the only op that reads elements of `value`. To ask for a
-/// size reads none.
+/// Whether `consumer` is the only op that reads elements of `value`. To ask for
+/// a size reads none.
 bool isOnlyReader(Value value, Operation *consumer) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
     return user == consumer || isa<tensor::DimOp>(user);
@@ -59,8 +59,8 @@ bool shouldFuse(OpOperand *operand) {
          (readsOnce(consumer, operand) || isCheap(producer));
 }
 
-/// Whether `operand` is a view with fewer axes of what another parallel op makes:
-/// with more loops its reader can be part of that op.
+/// Whether `operand` is a view with fewer axes of what another parallel op
+/// makes: with more loops its reader can be part of that op.
 bool shouldExpand(OpOperand *operand) {
   auto reader = dyn_cast<linalg::GenericOp>(operand->getOwner());
   auto view = operand->get().getDefiningOp<tensor::CollapseShapeOp>();
@@ -71,8 +71,8 @@ bool shouldExpand(OpOperand *operand) {
          isOnlyReader(view.getSrc(), view) && readsOnce(reader, operand);
 }
 
-/// Upstream's rewrite alone: the patterns that go with it there also turn weights
-/// that are all equal into scalars, and a product would be none.
+/// Upstream's rewrite alone: the patterns that go with it there also turn
+/// weights that are all equal into scalars, and a product would be none.
 struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -105,8 +105,8 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
     // Operands that are read at the same place twice are one.
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
-    // A view of unset memory is unset memory, one of weights is weights, and its
-    // size is that of an argument.
+    // A view of unset memory is unset memory, one of weights is weights, and
+    // its size is that of an argument.
     tensor::EmptyOp::getCanonicalizationPatterns(patterns, context);
     tensor::populateFoldTensorEmptyPatterns(patterns);
     tensor::DimOp::getCanonicalizationPatterns(patterns, context);

@@ -20,7 +20,8 @@ bool isOutside(Value value, ktn::ScanOp scan) {
   return !scan.getBody().isAncestor(value.getParentRegion());
 }
 
-/// Ops of which every step would compute the same value move in front of the loop.
+/// Ops of which every step would compute the same value move in front of the
+/// loop.
 void hoistInvariant(ktn::ScanOp scan) {
   Block &body = scan.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
@@ -32,8 +33,8 @@ void hoistInvariant(ktn::ScanOp scan) {
   }
 }
 
-/// Values of the body that depend on the slices and on nothing else that changes,
-/// and the values of all their steps.
+/// Values of the body that depend on the slices and on nothing else that
+/// changes, and the values of all their steps.
 class StackedValues {
 public:
   explicit StackedValues(ktn::ScanOp scan) : scan(scan) {
@@ -70,8 +71,8 @@ private:
     return {};
   }
 
-  /// Operands broadcast from the right, so one of lower rank gets axes of extent 1
-  /// behind that of the steps.
+  /// Operands broadcast from the right, so one of lower rank gets axes of
+  /// extent 1 behind that of the steps.
   static Value stackElementwise(OpBuilder &b, Operation &op,
                                 SmallVector<Value> operands,
                                 ArrayRef<bool> isStacked) {
@@ -130,8 +131,8 @@ ktn::ScanOp addSlices(ktn::ScanOp scan, ArrayRef<Value> values,
   return result;
 }
 
-/// Erases ops of the body that nothing reads, then slices that nothing reads; one
-/// slice stays to tell the number of steps.
+/// Erases ops of the body that nothing reads, then slices that nothing reads;
+/// one slice stays to tell the number of steps.
 void dropUnused(ktn::ScanOp scan) {
   Block &body = scan.getBody().front();
   SmallVector<Operation *> ops(

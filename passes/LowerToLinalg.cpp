@@ -33,8 +33,8 @@ struct SignlessTypes : TypeConverter {
       Type element = type.getElementType();
       if (!element.isUnsignedInteger())
         return type;
-      return type.clone(IntegerType::get(type.getContext(),
-                                         element.getIntOrFloatBitWidth()));
+      return type.clone(
+          IntegerType::get(type.getContext(), element.getIntOrFloatBitWidth()));
     });
     auto cast = [](OpBuilder &b, Type type, ValueRange inputs, Location loc) {
       return UnrealizedConversionCastOp::create(b, loc, type, inputs)
@@ -94,9 +94,8 @@ private:
     target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp function) {
       return types.isSignatureLegal(function.getFunctionType());
     });
-    target.addDynamicallyLegalOp<func::ReturnOp>([&](Operation *op) {
-      return types.isLegal(op->getOperandTypes());
-    });
+    target.addDynamicallyLegalOp<func::ReturnOp>(
+        [&](Operation *op) { return types.isLegal(op->getOperandTypes()); });
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     return applyPartialConversion(getOperation(), target, std::move(patterns));
   }

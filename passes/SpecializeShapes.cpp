@@ -96,8 +96,8 @@ DenseIntElementsAttr smallConstant(Value value) {
   return integers;
 }
 
-/// The value of scalar ops on constants in `block`, whose last op yields it; null
-/// when one does not fold.
+/// The value of scalar ops on constants in `block`, whose last op yields it;
+/// null when one does not fold.
 Attribute foldScalars(Block &block, Value result) {
   llvm::DenseMap<Value, Attribute> known;
   for (Operation &op : block) {

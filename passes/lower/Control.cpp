@@ -55,8 +55,7 @@ struct LowerScan : OpConversionPattern<ktn::ScanOp> {
 
     SmallVector<Value> carried(operands.getInit());
     llvm::append_range(carried, emptyStacks(op, operands, steps, rewriter));
-    auto loop =
-        scf::ForOp::create(rewriter, loc, zero, count, one, carried);
+    auto loop = scf::ForOp::create(rewriter, loc, zero, count, one, carried);
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(loop.getBody());
     Value step = loop.getInductionVar();
@@ -96,8 +95,8 @@ private:
       SmallVector<OpFoldResult> sizes = {steps};
       llvm::append_range(sizes,
                          sizesOf(b, loc, firstStep.lookupOrDefault(output)));
-      stacks.push_back(emptyTensor(
-          b, loc, cast<RankedTensorType>(stack.getType()), sizes));
+      stacks.push_back(
+          emptyTensor(b, loc, cast<RankedTensorType>(stack.getType()), sizes));
     }
     return stacks;
   }
@@ -109,8 +108,7 @@ private:
     for (Value x : xs)
       arguments.push_back(sliceAt(rewriter, loc, x, step));
     size_t states = op.getInit().size();
-    llvm::append_range(arguments,
-                       loop.getRegionIterArgs().take_front(states));
+    llvm::append_range(arguments, loop.getRegionIterArgs().take_front(states));
     Block *body = loop.getBody();
     if (body->mightHaveTerminator())
       rewriter.eraseOp(body->getTerminator());

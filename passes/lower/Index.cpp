@@ -10,8 +10,8 @@ namespace keratin::lower {
 
 namespace {
 
-/// `index` as an index of an axis with `size` elements; what lies outside is moved
-/// to the nearest end.
+/// `index` as an index of an axis with `size` elements; what lies outside is
+/// moved to the nearest end.
 Value clampIndex(OpBuilder &b, Location loc, Value index, bool isUnsigned,
                  Value last) {
   Type type = b.getIndexType();
@@ -26,9 +26,8 @@ Value clampIndex(OpBuilder &b, Location loc, Value index, bool isUnsigned,
 
 /// The last index of `axis`, as a value outside of the loops.
 Value lastIndex(OpBuilder &b, Location loc, Value x, int64_t axis) {
-  OpFoldResult last =
-      applySize(b, loc, b.getAffineSymbolExpr(0) - 1,
-                {sizeOf(b, loc, x, axis)});
+  OpFoldResult last = applySize(b, loc, b.getAffineSymbolExpr(0) - 1,
+                                {sizeOf(b, loc, x, axis)});
   return getValueOrCreateConstantIndexOp(b, loc, last);
 }
 
@@ -72,8 +71,7 @@ struct LowerGather : Lowering<ktn::GatherOp> {
           position.push_back(clampIndex(
               b, loc, args[0], hasUnsignedElements(op.getIndices()), last));
           for (int64_t i = axis + 1; i < rank; ++i)
-            position.push_back(
-                linalg::IndexOp::create(b, loc, i - 1 + picked));
+            position.push_back(linalg::IndexOp::create(b, loc, i - 1 + picked));
           return tensor::ExtractOp::create(b, loc, x, position);
         });
   }
@@ -95,8 +93,8 @@ struct LowerScatterAdd : Lowering<ktn::ScatterAddOp> {
     Value last = lastIndex(b, loc, operands.getX(), 0);
     Value zero = arith::ConstantIndexOp::create(b, loc, 0);
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    Value count = getValueOrCreateConstantIndexOp(
-        b, loc, sizeOf(b, loc, indices, 0));
+    Value count =
+        getValueOrCreateConstantIndexOp(b, loc, sizeOf(b, loc, indices, 0));
     auto loop = scf::ForOp::create(
         b, loc, zero, count, one, operands.getX(),
         [&](OpBuilder &b, Location loc, Value i, ValueRange state) {
@@ -128,8 +126,8 @@ private:
   static Value addRow(OpBuilder &b, Location loc, Value into, Value to,
                       Value updates, Value from) {
     RankedTensorType type = tensorType(into);
-    RankedTensorType rowType =
-        RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
+    RankedTensorType rowType = RankedTensorType::get(
+        type.getShape().drop_front(), type.getElementType());
     SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0));
     SmallVector<OpFoldResult> strides(type.getRank(), b.getIndexAttr(1));
     SmallVector<OpFoldResult> sizes = sizesOf(b, loc, into);

@@ -7,8 +7,8 @@ namespace keratin::lower {
 
 namespace {
 
-/// y[batch, m, n] = sum over k of lhs[batch, m, k] * rhs[batch, n, k], where each
-/// of batch, m, n and k stands for any number of axes at any place.
+/// y[batch, m, n] = sum over k of lhs[batch, m, k] * rhs[batch, n, k], where
+/// each of batch, m, n and k stands for any number of axes at any place.
 struct LowerDotGeneral : Lowering<ktn::DotGeneralOp> {
   using Lowering::Lowering;
 
@@ -40,10 +40,9 @@ struct LowerDotGeneral : Lowering<ktn::DotGeneralOp> {
          llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
       lhsExprs[i] = rhsExprs[j] = b.getAffineDimExpr(loops++);
 
-    AffineMap maps[] = {
-        AffineMap::get(loops, 0, lhsExprs, b.getContext()),
-        AffineMap::get(loops, 0, rhsExprs, b.getContext()),
-        firstLoops(b, loops, sizes.size())};
+    AffineMap maps[] = {AffineMap::get(loops, 0, lhsExprs, b.getContext()),
+                        AffineMap::get(loops, 0, rhsExprs, b.getContext()),
+                        firstLoops(b, loops, sizes.size())};
     return createContraction(b, loc, type, sizes, {lhs, rhs}, maps,
                              loops - sizes.size());
   }

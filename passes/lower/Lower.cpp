@@ -18,8 +18,8 @@ RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// The value whose size along the same axis is that of `value`; null when there is
-/// none.
+/// The value whose size along the same axis is that of `value`; null when there
+/// is none.
 static Value sourceOfSize(Value value, int64_t axis) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -79,8 +79,8 @@ SmallVector<OpFoldResult> sizesOf(OpBuilder &b, Location loc, Value value) {
 SmallVector<OpFoldResult> broadcastSizes(OpBuilder &b, Location loc,
                                          RankedTensorType type,
                                          ValueRange operands) {
-  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(
-      b.getContext(), type.getShape());
+  SmallVector<OpFoldResult> sizes =
+      getAsIndexOpFoldResult(b.getContext(), type.getShape());
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     if (!type.isDynamicDim(axis))
       continue;
@@ -139,8 +139,8 @@ TypedAttr elementAttr(Type type, double value) {
 
 TypedAttr lowestElement(Type type, bool isUnsigned) {
   if (auto floatType = dyn_cast<FloatType>(type))
-    return FloatAttr::get(
-        type, APFloat::getInf(floatType.getFloatSemantics(), /*Negative=*/true));
+    return FloatAttr::get(type, APFloat::getInf(floatType.getFloatSemantics(),
+                                                /*Negative=*/true));
   unsigned width = type.getIntOrFloatBitWidth();
   return IntegerAttr::get(type, isUnsigned ? APInt::getMinValue(width)
                                            : APInt::getSignedMinValue(width));
@@ -191,7 +191,8 @@ Value createParallel(OpBuilder &b, Location loc, RankedTensorType type,
                      ArrayRef<AffineMap> maps, ScalarBody body) {
   SmallVector<AffineMap> allMaps(maps);
   allMaps.push_back(b.getMultiDimIdentityMap(type.getRank()));
-  return createGeneric(b, loc, emptyTensor(b, loc, type, sizes), inputs, allMaps,
+  return createGeneric(b, loc, emptyTensor(b, loc, type, sizes), inputs,
+                       allMaps,
                        /*reductions=*/0, body);
 }
 
@@ -243,18 +244,18 @@ Value createReduction(OpBuilder &b, Location loc, RankedTensorType type,
   // A result of which nothing is summed still has to meet its neutral element.
   SmallVector<Value> withInit(inputs);
   withInit.push_back(init);
-  Value result =
-      reductions ? createGeneric(b, loc, init, inputs, maps, reductions,
-                                 onAccumulators)
-                 : createParallel(b, loc, type.clone(sumElement), sizes,
-                                  withInit, maps, onAccumulators);
+  Value result = reductions
+                     ? createGeneric(b, loc, init, inputs, maps, reductions,
+                                     onAccumulators)
+                     : createParallel(b, loc, type.clone(sumElement), sizes,
+                                      withInit, maps, onAccumulators);
   if (sumElement == element)
     return result;
-  return createParallel(
-      b, loc, type, sizes, result, b.getMultiDimIdentityMap(type.getRank()),
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        return convertFloat(b, loc, args[0], element);
-      });
+  return createParallel(b, loc, type, sizes, result,
+                        b.getMultiDimIdentityMap(type.getRank()),
+                        [&](OpBuilder &b, Location loc, ValueRange args) {
+                          return convertFloat(b, loc, args[0], element);
+                        });
 }
 
 static Value multiplyAdd(OpBuilder &b, Location loc, ValueRange args) {
@@ -321,7 +322,8 @@ static SmallVector<AxisGroup> groupAxes(ArrayRef<int64_t> source,
   SmallVector<AxisGroup> groups;
   // With a zero extent every count is the same; one group is always right.
   if (llvm::is_contained(source, 0)) {
-    groups.push_back({axisRange(0, source.size()), axisRange(0, target.size())});
+    groups.push_back(
+        {axisRange(0, source.size()), axisRange(0, target.size())});
     return groups;
   }
   size_t i = 0, j = 0;
@@ -352,8 +354,8 @@ static SmallVector<AxisGroup> groupAxes(ArrayRef<int64_t> source,
       }
       taken = {s.size(), t.size()};
     }
-    groups.push_back({axisRange(i, i + taken.first),
-                      axisRange(j, j + taken.second)});
+    groups.push_back(
+        {axisRange(i, i + taken.first), axisRange(j, j + taken.second)});
     i += taken.first;
     j += taken.second;
   }
@@ -401,8 +403,7 @@ Value createReshape(OpBuilder &b, Location loc, Value value,
   RankedTensorType source = tensorType(value);
   if (source == type)
     return value;
-  SmallVector<AxisGroup> groups =
-      groupAxes(source.getShape(), type.getShape());
+  SmallVector<AxisGroup> groups = groupAxes(source.getShape(), type.getShape());
 
   SmallVector<ReassociationIndices> collapse, expand;
   bool needsCollapse = false, needsExpand = false;

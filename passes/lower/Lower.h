@@ -25,8 +25,8 @@ void populateReduce(const mlir::TypeConverter &, mlir::RewritePatternSet &);
 void populateShape(const mlir::TypeConverter &, mlir::RewritePatternSet &);
 
 /// Patterns on the lowered form: scalars of shape arithmetic are computed as
-/// scalars, and views that only add or drop unit axes disappear into the maps of
-/// their readers.
+/// scalars, and views that only add or drop unit axes disappear into the maps
+/// of their readers.
 void populateSimplification(mlir::RewritePatternSet &);
 
 /// Lowers one op with one result. Derived classes say what takes its place.
@@ -36,16 +36,16 @@ public:
   using Operands = typename OpT::Adaptor;
 
   /// The value of `op`, of type `type`; or failure, with a diagnostic.
-  virtual mlir::FailureOr<mlir::Value>
-  lower(OpT op, Operands operands, mlir::RankedTensorType type,
-        mlir::OpBuilder &b) const = 0;
+  virtual mlir::FailureOr<mlir::Value> lower(OpT op, Operands operands,
+                                             mlir::RankedTensorType type,
+                                             mlir::OpBuilder &b) const = 0;
 
   mlir::LogicalResult
   matchAndRewrite(OpT op, Operands operands,
                   mlir::ConversionPatternRewriter &rewriter) const final {
     auto type =
-        this->getTypeConverter()
-            ->template convertType<mlir::RankedTensorType>(op.getType());
+        this->getTypeConverter()->template convertType<mlir::RankedTensorType>(
+            op.getType());
     mlir::FailureOr<mlir::Value> value = lower(op, operands, type, rewriter);
     if (mlir::failed(value))
       return mlir::failure();
@@ -60,9 +60,10 @@ using ScalarBody = llvm::function_ref<mlir::Value(
 /// The tensor type that `value` has.
 mlir::RankedTensorType tensorType(mlir::Value value);
 
-/// The size of an axis of `value`: an attribute where it is known, and a size of
-/// what `value` was made of where that says it. Asking for the size of a computed
-/// value and simplifying later would cost the length of the graph each time.
+/// The size of an axis of `value`: an attribute where it is known, and a size
+/// of what `value` was made of where that says it. Asking for the size of a
+/// computed value and simplifying later would cost the length of the graph each
+/// time.
 mlir::OpFoldResult sizeOf(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::Value value, int64_t axis);
 
@@ -106,8 +107,8 @@ mlir::AffineMap broadcastMap(mlir::OpBuilder &b, llvm::ArrayRef<int64_t> shape,
 /// The map from `loops` loops to the first `count`, which may be none.
 mlir::AffineMap firstLoops(mlir::OpBuilder &b, unsigned loops, unsigned count);
 
-/// One parallel loop nest over the result. `maps` gives the element each input is
-/// read at.
+/// One parallel loop nest over the result. `maps` gives the element each input
+/// is read at.
 mlir::Value createParallel(mlir::OpBuilder &b, mlir::Location loc,
                            mlir::RankedTensorType type,
                            llvm::ArrayRef<mlir::OpFoldResult> sizes,
@@ -121,9 +122,10 @@ mlir::Value createCopy(mlir::OpBuilder &b, mlir::Location loc,
                        llvm::ArrayRef<mlir::OpFoldResult> sizes,
                        mlir::Value input, mlir::AffineMap map);
 
-/// Loops of which the trailing `reductions` are reductions, from `neutral`; `maps`
-/// has one entry per input and one for the result. The body is given the elements
-/// of the inputs and last the accumulator. Half precision is accumulated in f32.
+/// Loops of which the trailing `reductions` are reductions, from `neutral`;
+/// `maps` has one entry per input and one for the result. The body is given the
+/// elements of the inputs and last the accumulator. Half precision is
+/// accumulated in f32.
 mlir::Value createReduction(mlir::OpBuilder &b, mlir::Location loc,
                             mlir::RankedTensorType type,
                             llvm::ArrayRef<mlir::OpFoldResult> sizes,
@@ -140,8 +142,8 @@ mlir::Value createContraction(mlir::OpBuilder &b, mlir::Location loc,
                               unsigned reductions);
 
 /// The same elements in row-major order as `type`: at most one collapse_shape
-/// and one expand_shape. Where both types have several unknown extents, those are
-/// the same in their order; otherwise `type` has at most one.
+/// and one expand_shape. Where both types have several unknown extents, those
+/// are the same in their order; otherwise `type` has at most one.
 mlir::Value createReshape(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::Value value, mlir::RankedTensorType type);
 

@@ -12,7 +12,8 @@ namespace {
 LogicalResult requireChannelsLast(ktn::LayoutOpInterface op) {
   if (!op.isChannelsFirst())
     return success();
-  return op->emitOpError("is channels_first; ktn-assign-layout must run before");
+  return op->emitOpError(
+      "is channels_first; ktn-assign-layout must run before");
 }
 
 /// `x` with `padding` = [low, high] of each spatial axis filled with `value`.
@@ -33,8 +34,8 @@ Value padSpatial(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> padding,
 }
 
 /// The loops of a window that slides over the spatial axes: one loop per output
-/// position, one per window position, and the expressions that lead from them to
-/// the input.
+/// position, one per window position, and the expressions that lead from them
+/// to the input.
 struct WindowLoops {
   WindowLoops(OpBuilder &b, ArrayRef<int64_t> strides,
               ArrayRef<int64_t> dilation, unsigned firstWindowLoop) {
@@ -49,12 +50,12 @@ struct WindowLoops {
 
 /// The sizes of the result of a window over the padded `x`: batch, output
 /// positions, channels.
-SmallVector<OpFoldResult>
-windowSizes(OpBuilder &b, Location loc, Value padded, RankedTensorType type,
-            ArrayRef<int64_t> window, ArrayRef<int64_t> strides,
-            ArrayRef<int64_t> dilation) {
-  SmallVector<OpFoldResult> sizes = {
-      sizeOf(b, loc, padded, 0)};
+SmallVector<OpFoldResult> windowSizes(OpBuilder &b, Location loc, Value padded,
+                                      RankedTensorType type,
+                                      ArrayRef<int64_t> window,
+                                      ArrayRef<int64_t> strides,
+                                      ArrayRef<int64_t> dilation) {
+  SmallVector<OpFoldResult> sizes = {sizeOf(b, loc, padded, 0)};
   for (auto [i, extent, stride, step] :
        llvm::enumerate(window, strides, dilation)) {
     AffineExpr last = b.getAffineSymbolExpr(0) - ((extent - 1) * step + 1);
@@ -80,9 +81,9 @@ struct LowerConv : Lowering<ktn::ConvOp> {
                          b.getZeroAttr(element));
     RankedTensorType kernelType = tensorType(operands.getKernel());
     int64_t spatial = type.getRank() - 2;
-    SmallVector<OpFoldResult> sizes = windowSizes(
-        b, loc, x, type, kernelType.getShape().take_front(spatial),
-        op.getStrides(), op.getDilation());
+    SmallVector<OpFoldResult> sizes =
+        windowSizes(b, loc, x, type, kernelType.getShape().take_front(spatial),
+                    op.getStrides(), op.getDilation());
 
     int64_t groups = op.getGroups();
     int64_t inPerGroup = kernelType.getDimSize(spatial);
@@ -93,14 +94,15 @@ struct LowerConv : Lowering<ktn::ConvOp> {
                         /*sumsChannels=*/true);
     if (inPerGroup == 1 && outPerGroup == 1)
       return lowerDepthwise(op, b, type, sizes, x, operands.getKernel());
-    return lowerGrouped(op, b, type, sizes, x, operands.getKernel(),
-                        inPerGroup, outPerGroup);
+    return lowerGrouped(op, b, type, sizes, x, operands.getKernel(), inPerGroup,
+                        outPerGroup);
   }
 
 private:
-  /// The convolution of `x` [n, position.., shared, in] with `kernel` [window..,
-  /// in, shared, own] to [n, position.., shared, own]. `shared` axes are of the
-  /// same extent in x, kernel and result; `in` exists where `sumsChannels`.
+  /// The convolution of `x` [n, position.., shared, in] with `kernel`
+  /// [window.., in, shared, own] to [n, position.., shared, own]. `shared` axes
+  /// are of the same extent in x, kernel and result; `in` exists where
+  /// `sumsChannels`.
   static Value createConv(ktn::ConvOp op, OpBuilder &b, RankedTensorType type,
                           ArrayRef<OpFoldResult> sizes, Value x, Value kernel,
                           ArrayRef<AffineExpr> own, ArrayRef<AffineExpr> shared,
@@ -177,8 +179,8 @@ private:
   }
 };
 
-/// y[n, o, c] = body over k of x[n, o * stride + k - low, c]. The extents of the
-/// window are those of an unset tensor that is an input beside x.
+/// y[n, o, c] = body over k of x[n, o * stride + k - low, c]. The extents of
+/// the window are those of an unset tensor that is an input beside x.
 template <typename OpT>
 Value createPool(OpT op, OpBuilder &b, RankedTensorType type, Value x,
                  TypedAttr outside, TypedAttr neutral, ScalarBody body) {
@@ -186,10 +188,10 @@ Value createPool(OpT op, OpBuilder &b, RankedTensorType type, Value x,
   int64_t spatial = type.getRank() - 2;
   SmallVector<int64_t> dilation(spatial, 1);
   x = padSpatial(b, loc, x, op.getPadding(), outside);
-  SmallVector<OpFoldResult> sizes = windowSizes(
-      b, loc, x, type, op.getPoolSize(), op.getStrides(), dilation);
-  Value extents = tensor::EmptyOp::create(b, loc, op.getPoolSize(),
-                                          type.getElementType());
+  SmallVector<OpFoldResult> sizes =
+      windowSizes(b, loc, x, type, op.getPoolSize(), op.getStrides(), dilation);
+  Value extents =
+      tensor::EmptyOp::create(b, loc, op.getPoolSize(), type.getElementType());
 
   unsigned firstWindowLoop = type.getRank();
   unsigned loops = firstWindowLoop + spatial;
@@ -255,15 +257,15 @@ struct LowerAvgPool : Lowering<ktn::AvgPoolOp> {
         continue;
       }
       inputs.push_back(createVector(b, loc, element, *shares));
-      maps.push_back(AffineMap::get(type.getRank(), 0,
-                                    b.getAffineDimExpr(1 + axis)));
+      maps.push_back(
+          AffineMap::get(type.getRank(), 0, b.getAffineDimExpr(1 + axis)));
     }
 
-    Value sum = createPool(
-        op, b, type, operands.getX(), zero, zero,
-        [](OpBuilder &b, Location loc, ValueRange args) -> Value {
-          return arith::AddFOp::create(b, loc, args[0], args[1]);
-        });
+    Value sum =
+        createPool(op, b, type, operands.getX(), zero, zero,
+                   [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                     return arith::AddFOp::create(b, loc, args[0], args[1]);
+                   });
     inputs.insert(inputs.begin(), sum);
     maps.insert(maps.begin(), b.getMultiDimIdentityMap(type.getRank()));
     return createParallel(
@@ -281,12 +283,14 @@ struct LowerAvgPool : Lowering<ktn::AvgPoolOp> {
   }
 
 private:
-  /// One over the number of window positions inside x along spatial axis `axis`,
-  /// for each position of the result; a single value where it is the same for all.
+  /// One over the number of window positions inside x along spatial axis
+  /// `axis`, for each position of the result; a single value where it is the
+  /// same for all.
   static FailureOr<SmallVector<double>>
   reciprocalCounts(ktn::AvgPoolOp op, RankedTensorType type, int64_t axis) {
     int64_t window = op.getPoolSize()[axis], stride = op.getStrides()[axis];
-    int64_t low = op.getPadding()[2 * axis], high = op.getPadding()[2 * axis + 1];
+    int64_t low = op.getPadding()[2 * axis],
+            high = op.getPadding()[2 * axis + 1];
     if (low == 0 && high == 0)
       return SmallVector<double>{1.0 / window};
     int64_t extent = op.getX().getType().getDimSize(1 + axis);

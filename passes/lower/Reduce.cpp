@@ -47,7 +47,8 @@ RankedTensorType keptType(Value x, ArrayRef<int64_t> kept, Type element) {
 }
 
 /// y[kept] = neutral combined with x[kept, reduced] over all of reduced
-struct LowerReduction : OpInterfaceConversionPattern<ktn::ReductionOpInterface> {
+struct LowerReduction
+    : OpInterfaceConversionPattern<ktn::ReductionOpInterface> {
   using OpInterfaceConversionPattern::OpInterfaceConversionPattern;
 
   LogicalResult
@@ -102,8 +103,7 @@ TypedAttr worstElement(Type type, bool isMax, bool isUnsigned) {
 }
 
 /// y[kept] = the first i at which x[kept, i] is the extremum, as i64
-template <typename OpT, bool isMax>
-struct LowerArgExtremum : Lowering<OpT> {
+template <typename OpT, bool isMax> struct LowerArgExtremum : Lowering<OpT> {
   using Lowering<OpT>::Lowering;
   using typename Lowering<OpT>::Operands;
 

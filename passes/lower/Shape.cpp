@@ -9,8 +9,8 @@ namespace keratin::lower {
 
 namespace {
 
-/// Copies `x` read at `begin + i * step` on each axis, by address: the form that
-/// fits every case.
+/// Copies `x` read at `begin + i * step` on each axis, by address: the form
+/// that fits every case.
 Value createStridedGather(OpBuilder &b, Location loc, RankedTensorType type,
                           ArrayRef<OpFoldResult> sizes, Value x,
                           ArrayRef<OpFoldResult> begins,
@@ -42,8 +42,8 @@ struct LowerSlice : Lowering<ktn::SliceOp> {
     Value x = operands.getX();
     SmallVector<OpFoldResult> sizes = sliceSizes(op, x, type, b);
 
-    // A map cannot say "the first n of m": the extent of an axis read at a plain
-    // loop index is the loop's. Where n divides m the axis is split.
+    // A map cannot say "the first n of m": the extent of an axis read at a
+    // plain loop index is the loop's. Where n divides m the axis is split.
     SmallVector<int64_t> split;
     SmallVector<AffineExpr> exprs;
     for (int64_t axis = 0; axis < type.getRank(); ++axis) {
@@ -77,19 +77,18 @@ struct LowerSlice : Lowering<ktn::SliceOp> {
   }
 
 private:
-  static SmallVector<OpFoldResult> sliceSizes(ktn::SliceOp op, Value x,
-                                              RankedTensorType type,
-                                              OpBuilder &b) {
+  static SmallVector<OpFoldResult>
+  sliceSizes(ktn::SliceOp op, Value x, RankedTensorType type, OpBuilder &b) {
     SmallVector<OpFoldResult> sizes =
         getAsIndexOpFoldResult(b.getContext(), type.getShape());
     for (int64_t axis = 0; axis < type.getRank(); ++axis) {
       if (!type.isDynamicDim(axis))
         continue;
       AffineExpr extent = b.getAffineSymbolExpr(0);
-      AffineExpr count = (extent - op.getStarts()[axis])
-                             .ceilDiv(op.getStrides()[axis]);
-      sizes[axis] = applySize(b, op.getLoc(), count,
-                              {sizeOf(b, op.getLoc(), x, axis)});
+      AffineExpr count =
+          (extent - op.getStarts()[axis]).ceilDiv(op.getStrides()[axis]);
+      sizes[axis] =
+          applySize(b, op.getLoc(), count, {sizeOf(b, op.getLoc(), x, axis)});
     }
     return sizes;
   }
@@ -132,8 +131,8 @@ struct LowerReverse : Lowering<ktn::ReverseOp> {
       if (!llvm::is_contained(op.getAxes(), axis))
         continue;
       steps[axis] = -1;
-      begins[axis] = applySize(b, loc, b.getAffineSymbolExpr(0) - 1,
-                               {sizes[axis]});
+      begins[axis] =
+          applySize(b, loc, b.getAffineSymbolExpr(0) - 1, {sizes[axis]});
       isStatic &= !type.isDynamicDim(axis);
       if (type.getDimSize(axis) != 1)
         exprs[axis] = -i + (type.getDimSize(axis) - 1);
@@ -250,8 +249,7 @@ struct LowerBroadcastTo : Lowering<ktn::BroadcastToOp> {
         if (isUnknown(axis))
           sizes[axis] = given[axis];
     }
-    AffineMap map =
-        broadcastMap(b, tensorType(x).getShape(), type.getShape());
+    AffineMap map = broadcastMap(b, tensorType(x).getShape(), type.getShape());
     return createCopy(b, loc, type, sizes, x, map);
   }
 };
@@ -281,8 +279,8 @@ void populateShape(const TypeConverter &converter,
                    RewritePatternSet &patterns) {
   patterns.add<LowerBroadcastTo, LowerConcat, LowerPad, LowerReshape,
                LowerReverse, LowerShapeOf, LowerSlice, LowerTranspose,
-               LowerUnitAxes<ktn::ExpandDimsOp>,
-               LowerUnitAxes<ktn::SqueezeOp>>(converter, patterns.getContext());
+               LowerUnitAxes<ktn::ExpandDimsOp>, LowerUnitAxes<ktn::SqueezeOp>>(
+      converter, patterns.getContext());
 }
 
 } // namespace keratin::lower

@@ -34,9 +34,8 @@ struct DimOfLoopState : OpRewritePattern<tensor::DimOp> {
     }
     if (!loop)
       return rewriter.notifyMatchFailure(op, "not carried by a loop");
-    rewriter.modifyOpInPlace(op, [&] {
-      op.getSourceMutable().assign(loop.getInitArgs()[carried]);
-    });
+    rewriter.modifyOpInPlace(
+        op, [&] { op.getSourceMutable().assign(loop.getInitArgs()[carried]); });
     return success();
   }
 };
@@ -84,8 +83,7 @@ struct ExtractOfGeneric : OpRewritePattern<tensor::ExtractOp> {
          llvm::enumerate(generic.getIteratorTypesArray(), extents))
       if (loop == utils::IteratorType::reduction)
         turns *= extent;
-      else if (auto at = map.getResultPosition(
-                   rewriter.getAffineDimExpr(axis)))
+      else if (auto at = map.getResultPosition(rewriter.getAffineDimExpr(axis)))
         turn[axis] = (*position)[*at];
     if (turns > maxTurns)
       return rewriter.notifyMatchFailure(op, "too many terms");
@@ -140,9 +138,9 @@ private:
     mapping.map(body->getArguments().drop_front(inputs), state);
     for (Operation &inner : body->without_terminator()) {
       if (auto index = dyn_cast<linalg::IndexOp>(inner))
-        mapping.map(index.getResult(), arith::ConstantIndexOp::create(
-                                           b, index.getLoc(),
-                                           turn[index.getDim()]));
+        mapping.map(index.getResult(),
+                    arith::ConstantIndexOp::create(b, index.getLoc(),
+                                                   turn[index.getDim()]));
       else
         b.clone(inner, mapping);
     }
@@ -166,8 +164,8 @@ struct ExtractOfReshape : OpRewritePattern<tensor::ExtractOp> {
         !tensorType(reshape.getSrc()).hasStaticShape())
       return rewriter.notifyMatchFailure(op, "not of a reshape");
     int64_t offset = 0;
-    for (auto [index, extent] : llvm::zip_equal(
-             *position, tensorType(op.getTensor()).getShape()))
+    for (auto [index, extent] :
+         llvm::zip_equal(*position, tensorType(op.getTensor()).getShape()))
       offset = offset * extent + index;
     ArrayRef<int64_t> shape = tensorType(reshape.getSrc()).getShape();
     SmallVector<int64_t> source(shape.size());
@@ -216,8 +214,7 @@ struct ReshapeOfResource : OpRewritePattern<ReshapeOp> {
 
   LogicalResult matchAndRewrite(ReshapeOp op,
                                 PatternRewriter &rewriter) const override {
-    auto constant =
-        op.getSrc().template getDefiningOp<arith::ConstantOp>();
+    auto constant = op.getSrc().template getDefiningOp<arith::ConstantOp>();
     auto resource =
         constant ? dyn_cast<DenseResourceElementsAttr>(constant.getValue())
                  : DenseResourceElementsAttr();
@@ -225,7 +222,8 @@ struct ReshapeOfResource : OpRewritePattern<ReshapeOp> {
       return rewriter.notifyMatchFailure(op, "not of a resource");
     auto type = cast<RankedTensorType>(op.getType());
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-        op, type, DenseResourceElementsAttr::get(type, resource.getRawHandle()));
+        op, type,
+        DenseResourceElementsAttr::get(type, resource.getRawHandle()));
     return success();
   }
 };
@@ -252,19 +250,19 @@ std::optional<std::pair<Value, AffineMap>> withoutUnitView(Value operand,
                                                            AffineMap map) {
   MLIRContext *context = map.getContext();
   if (auto expand = operand.getDefiningOp<tensor::ExpandShapeOp>()) {
-    auto axes = mainAxes(expand.getResultType(),
-                         expand.getReassociationIndices());
+    auto axes =
+        mainAxes(expand.getResultType(), expand.getReassociationIndices());
     if (!axes)
       return std::nullopt;
     SmallVector<AffineExpr> exprs;
     for (int64_t axis : *axes)
       exprs.push_back(map.getResult(axis));
-    return {{expand.getSrc(),
-             AffineMap::get(map.getNumDims(), 0, exprs, context)}};
+    return {
+        {expand.getSrc(), AffineMap::get(map.getNumDims(), 0, exprs, context)}};
   }
   if (auto collapse = operand.getDefiningOp<tensor::CollapseShapeOp>()) {
-    auto axes = mainAxes(collapse.getSrcType(),
-                         collapse.getReassociationIndices());
+    auto axes =
+        mainAxes(collapse.getSrcType(), collapse.getReassociationIndices());
     if (!axes)
       return std::nullopt;
     SmallVector<AffineExpr> exprs(collapse.getSrcType().getRank(),
@@ -338,13 +336,12 @@ struct FoldSplatIntoReader : OpRewritePattern<linalg::GenericOp> {
 } // namespace
 
 void populateSimplification(RewritePatternSet &patterns) {
-  patterns.add<DimOfLoopState, ExtractOfConcat, ExtractOfGeneric,
-               ExtractOfReshape<tensor::CollapseShapeOp>,
-               ExtractOfReshape<tensor::ExpandShapeOp>, FoldSplatIntoReader,
-               FoldUnitViewIntoReader,
-               ReshapeOfResource<tensor::CollapseShapeOp>,
-               ReshapeOfResource<tensor::ExpandShapeOp>>(
-      patterns.getContext());
+  patterns
+      .add<DimOfLoopState, ExtractOfConcat, ExtractOfGeneric,
+           ExtractOfReshape<tensor::CollapseShapeOp>,
+           ExtractOfReshape<tensor::ExpandShapeOp>, FoldSplatIntoReader,
+           FoldUnitViewIntoReader, ReshapeOfResource<tensor::CollapseShapeOp>,
+           ReshapeOfResource<tensor::ExpandShapeOp>>(patterns.getContext());
 }
 
 } // namespace keratin::lower
