@@ -1,0 +1,52 @@
+//===- TileSizesTest.cpp - how large a register tile is -------------------===//
+#include "codegen/cpu/TileSizes.h"
+
+#include <gtest/gtest.h>
+
+using namespace keratin;
+
+namespace {
+constexpr VectorUnit avx512 = {512, 32}, avx2 = {256, 16};
+constexpr MostOfTile any = {16, 8};
+} // namespace
+
+TEST(ProductTile, LeavesRegistersForColumnsAndABroadcast) {
+  for (VectorUnit unit : {avx512, avx2})
+    for (int64_t rows : {1, 2, 7, 14, 56, 100, 1024})
+      for (int64_t vectors : {1, 2, 3, 4, 16, 33}) {
+        TileSize tile = productTile(rows, vectors, any, unit);
+        EXPECT_LE(tile.rows * tile.vectors + tile.vectors + 1, unit.registers);
+        EXPECT_LE(int64_t(tile.rows), rows);
+        EXPECT_LE(int64_t(tile.vectors), vectors);
+      }
+}
+
+TEST(ProductTile, DividesTheRowsOfAConvolution) {
+  TileSize tile = productTile(56, 4, any, avx512);
+  EXPECT_EQ(tile.rows, 14u);
+  EXPECT_EQ(tile.vectors, 2u);
+}
+
+TEST(ProductTile, TakesManyVectorsForOneRow) {
+  EXPECT_EQ(productTile(1, 64, any, avx512).vectors, 8u);
+}
+
+TEST(ProductTile, KeepsToItsLimits) {
+  TileSize tile = productTile(1024, 64, {6, 2}, avx512);
+  EXPECT_LE(tile.rows, 6u);
+  EXPECT_LE(tile.vectors, 2u);
+}
+
+TEST(CachedRows, AreFewWhenRowsShareTheWaysOfTheCache) {
+  EXPECT_EQ(cachedRows(4096), 6);
+  EXPECT_EQ(cachedRows(2048), 12);
+  EXPECT_EQ(cachedRows(768 * 4), 16);
+  EXPECT_EQ(cachedRows(12), 16);
+}
+
+TEST(WindowTile, MakesRoomForTheWeights) {
+  EXPECT_EQ(windowTile(56, 9, avx512).rows, 4u);
+  EXPECT_EQ(windowTile(56, 9, avx2).rows, 4u);
+  EXPECT_EQ(windowTile(5, 0, avx2).rows, 3u);
+  EXPECT_EQ(windowTile(0, 9, avx2).rows, 4u);
+}
