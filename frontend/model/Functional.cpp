@@ -262,15 +262,19 @@ void FunctionalGraph::reportCycle() {
       reader.checkObject(*layers[node.layer].object, layers[node.layer].path);
 }
 
-Value FunctionalGraph::valueOf(const Reference &reference) {
+/// What the call that `reference` names has made, or null.
+std::vector<Value> *FunctionalGraph::outputsOf(const Reference &reference) {
   auto found = byName.find(reference.layer);
-  const std::vector<Value> *outputs = nullptr;
-  if (found != byName.end()) {
-    const LayerNode &source = layers[found->second];
-    size_t call = callOf(reference, /*isOutput=*/false);
-    if (call < source.calls)
-      outputs = &calls[source.firstCall + call].outputs;
-  }
+  if (found == byName.end())
+    return nullptr;
+  const LayerNode &source = layers[found->second];
+  size_t call = callOf(reference, /*isOutput=*/false);
+  return call < source.calls ? &calls[source.firstCall + call].outputs
+                             : nullptr;
+}
+
+Value FunctionalGraph::valueOf(const Reference &reference) {
+  const std::vector<Value> *outputs = outputsOf(reference);
   if (outputs && reference.output < outputs->size() &&
       (*outputs)[reference.output].tensor)
     return (*outputs)[reference.output];
@@ -366,9 +370,24 @@ void FunctionalGraph::runCall(size_t index) {
                                  : scope.layer(layer.group, layer.name);
     node.outputs = reader.buildObject(*layer.object, layer.path,
                                       arguments(node), layerScope);
+    takeMasks(node);
   } catch (const Unavailable &) {
     reader.checkObject(*layer.object, layer.path);
   }
+}
+
+/// MultiHeadAttention of Keras 3 takes the masks off the tensors it is called
+/// with, so what a later layer sees depends on the order of the calls.
+void FunctionalGraph::takeMasks(const CallNode &node) {
+  const Json &object = *layers[node.layer].object;
+  const LayerEntry *entry =
+      findLayer(textOf(object, "class_name"), isOperator(object));
+  if (!entry || entry->masking != Masking::Takes || reader.isKeras2())
+    return;
+  for (const Reference &reference : node.reads)
+    if (std::vector<Value> *outputs = outputsOf(reference);
+        outputs && reference.output < outputs->size())
+      (*outputs)[reference.output].mask = {};
 }
 
 std::vector<Value> FunctionalGraph::outputs(const std::vector<Leaf> &leaves) {

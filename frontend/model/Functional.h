@@ -76,7 +76,9 @@ private:
   Call arguments(const CallNode &node);
   Argument argumentOf(const Json &value);
   Argument legacyArgument(const Json &value);
+  std::vector<Value> *outputsOf(const Reference &reference);
   Value valueOf(const Reference &reference);
+  void takeMasks(const CallNode &node);
 
   GraphReader &reader;
   const std::string &path;

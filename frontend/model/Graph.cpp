@@ -79,6 +79,11 @@ std::vector<Value> GraphReader::buildLayer(const Json &object,
       layer.problem(std::string("cannot be built: ") + error.what());
     return {};
   }
+  if (!layer.failed() && layer.weightsLeft() > 0)
+    layer.problem("has " + std::to_string(layer.weightsLeft()) +
+                  " more weights in the file than it uses, the next is '" +
+                  layer.weightScope().next() +
+                  "': configuration and weights are of different models");
   if (layer.failed() || problems.size() != problemsBefore)
     return {};
   for (const K::Tensor &output : outputs)
@@ -89,7 +94,7 @@ std::vector<Value> GraphReader::buildLayer(const Json &object,
     }
   std::vector<Value> values;
   K::Tensor mask;
-  if (entry->masking == Masking::Sets)
+  if (entry->masking == Masking::Sets || entry->masking == Masking::Takes)
     mask = layer.maskOut();
   else if (entry->masking == Masking::Passes)
     mask = layer.mask();

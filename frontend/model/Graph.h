@@ -44,6 +44,7 @@ public:
   /// Names the problems of layers that cannot be built for want of an input.
   void checkObject(const Json &object, const std::string &path);
   void problem(const std::string &line) { problems.add(line); }
+  bool isKeras2() const { return shared.isKeras2; }
 
 private:
   std::vector<Value> buildLayer(const Json &object, const std::string &path,

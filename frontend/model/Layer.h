@@ -63,6 +63,7 @@ enum class Masking {
   Drops,  ///< its outputs have none
   Passes, ///< its outputs have its first input's
   Sets,   ///< it calls LayerContext::setMask
+  Takes,  ///< like Sets, and in Keras 3 later readers of its inputs see none
 };
 
 struct LayerEntry {
@@ -164,7 +165,6 @@ public:
                    K::DType dtype);
   /// The same in the dtype of the file.
   Array weightArray(const std::string &name, const K::Shape &shape);
-  bool hasWeight() const { return !weights.next().empty(); }
   size_t weightsLeft() const { return weights.left(); }
   /// What is left is of no use to inference.
   void skipWeights() { weights = WeightScope(); }

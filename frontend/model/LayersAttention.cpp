@@ -394,7 +394,7 @@ std::span<const LayerEntry> model::attentionOperators() {
 
 std::span<const LayerEntry> model::attentionLayers() {
   static const LayerEntry entries[] = {
-      {"MultiHeadAttention", multiHeadAttention, Masking::Sets},
+      {"MultiHeadAttention", multiHeadAttention, Masking::Takes},
       {"GroupQueryAttention", groupedQueryAttention, Masking::Sets},
       {"GroupedQueryAttention", groupedQueryAttention, Masking::Sets},
       {"Attention", attention, Masking::Sets},
