@@ -566,8 +566,7 @@ runLoaded(const ktn_model_info_t &info, TypeRange types, Location loc) {
   for (Type type : types) {
     auto tensor = cast<RankedTensorType>(type);
     int64_t bits = tensor.getElementTypeBitWidth();
-    buffers.push_back(
-        allocate(tensor.getNumElements() * llvm::divideCeil(bits, 8)));
+    buffers.push_back(allocate(tensor.getNumElements() * ((bits + 7) / 8)));
     if (!buffers.back())
       return emitError(loc) << "no memory for a constant of type " << tensor;
     outputs.push_back(buffers.back()->getBufferStart());

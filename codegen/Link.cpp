@@ -58,7 +58,7 @@ Expected<TemporaryFile> TemporaryFile::create(StringRef suffix,
 
 TemporaryFile::~TemporaryFile() {
   if (!path.empty())
-    sys::fs::remove(path);
+    (void)sys::fs::remove(path);
 }
 
 Error replaceFile(StringRef path, function_ref<Error(StringRef)> write) {
@@ -66,7 +66,7 @@ Error replaceFile(StringRef path, function_ref<Error(StringRef)> write) {
   if (std::error_code code =
           sys::fs::createUniqueFile(path + ".%%%%%%.tmp", temporary))
     return aboutFile(errorCodeToError(code), path);
-  scope_exit cleanUp([&] { sys::fs::remove(temporary); });
+  scope_exit cleanUp([&] { (void)sys::fs::remove(temporary); });
   if (Error error = write(temporary))
     return error;
   if (std::error_code code = sys::fs::rename(temporary, path))
@@ -165,7 +165,7 @@ struct TemporaryDirectory {
   std::error_code error = sys::fs::createUniqueDirectory("keratin", path);
   ~TemporaryDirectory() {
     if (!error)
-      sys::fs::remove_directories(path);
+      (void)sys::fs::remove_directories(path);
   }
 
   Error write(StringRef name, StringRef text) {

@@ -12,17 +12,14 @@ static std::optional<ktn_dtype_t> dtypeOf(Type type) {
     return KTN_BOOL;
   if (type.isUnsignedInteger(8))
     return KTN_U8;
-  if (auto integer = dyn_cast<IntegerType>(type))
-    switch (integer.getWidth()) {
-    case 8:
-      return KTN_I8;
-    case 16:
-      return KTN_I16;
-    case 32:
-      return KTN_I32;
-    case 64:
-      return KTN_I64;
-    }
+  if (type.isSignlessInteger(8))
+    return KTN_I8;
+  if (type.isSignlessInteger(16))
+    return KTN_I16;
+  if (type.isSignlessInteger(32))
+    return KTN_I32;
+  if (type.isSignlessInteger(64))
+    return KTN_I64;
   if (type.isF16())
     return KTN_F16;
   if (type.isBF16())

@@ -24,7 +24,7 @@ static LogicalResult copyBools(DenseElementsAttr elements,
                                MutableArrayRef<char> out) {
   // DenseElementsAttr packs them eight to a byte.
   for (auto [byte, value] : llvm::zip_equal(out, elements.getValues<bool>()))
-    byte = value;
+    byte = static_cast<char>(value);
   return success();
 }
 

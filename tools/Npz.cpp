@@ -330,7 +330,7 @@ static void writeNpz(const std::string &path, const Arrays &arrays) {
   }
   if (zip_close(archive.get()) != 0)
     throw Error(path + ": " + zip_strerror(archive.get()));
-  archive.release();
+  (void)archive.release(); // zip_close freed it
 }
 
 void writeArrays(const std::string &path, const Arrays &arrays) {

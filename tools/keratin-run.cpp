@@ -38,7 +38,8 @@ struct Results {
   std::optional<Comparison> comparison;
 
   double quantile(double part) const {
-    return latencies[static_cast<size_t>(part * (latencies.size() - 1) + 0.5)];
+    auto last = static_cast<double>(latencies.size() - 1);
+    return latencies[static_cast<size_t>(std::lround(part * last))];
   }
 };
 
@@ -62,10 +63,10 @@ static Array randomArray(DType dtype, const K::Shape &shape,
                          std::mt19937_64 &random) {
   Array array(dtype, shape);
   std::uniform_real_distribution<double> real(-1, 1);
+  std::uniform_int_distribution<int> whole(0, dtype == DType::Bool ? 1 : 9);
   for (int64_t index = 0; index < array.size(); ++index)
-    array.set(index, isFloat(dtype)         ? real(random)
-                     : dtype == DType::Bool ? random() % 2
-                                            : random() % 10);
+    array.set(index, isFloat(dtype) ? real(random)
+                                    : static_cast<double>(whole(random)));
   return array;
 }
 
@@ -207,7 +208,7 @@ static int runModel(const Arguments &given) {
   return 1;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   CLI::App app("Runs a model, compares its outputs, measures its time.",
                "keratin-run");
   Arguments given;
@@ -248,10 +249,8 @@ int main(int argc, char **argv) {
     return *status;
   if (given.batch == "dynamic")
     given.batch.clear();
-  try {
-    return runModel(given);
-  } catch (const std::exception &error) {
-    printErrors(error.what());
-    return 1;
-  }
+  return runModel(given);
+} catch (const std::exception &error) {
+  printErrors(error.what());
+  return 1;
 }

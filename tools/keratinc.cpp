@@ -36,7 +36,7 @@ static std::vector<K::KernelInfo> compileModel(const Arguments &given) {
   return function.save(given.prefix, options);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   CLI::App app("Compiles a Keras model to native code.", "keratinc");
   Arguments given;
   K::SaveOptions &options = given.options;
@@ -89,18 +89,16 @@ int main(int argc, char **argv) {
   options.progress = [&](std::string_view what, unsigned done, unsigned total) {
     bar.show(what, done, total);
   };
-  try {
-    if (!given.dump.empty()) {
-      options.dumpAfter = given.dump[0];
-      options.dumpDirectory = given.dump[1];
-      std::filesystem::create_directories(options.dumpDirectory);
-    }
-    std::vector<K::KernelInfo> kernels = compileModel(given);
-    if (given.printKernels)
-      printKernels(std::cout, kernels);
-  } catch (const std::exception &error) {
-    printErrors(error.what());
-    return 1;
+  if (!given.dump.empty()) {
+    options.dumpAfter = given.dump[0];
+    options.dumpDirectory = given.dump[1];
+    std::filesystem::create_directories(options.dumpDirectory);
   }
+  std::vector<K::KernelInfo> kernels = compileModel(given);
+  if (given.printKernels)
+    printKernels(std::cout, kernels);
   return 0;
+} catch (const std::exception &error) {
+  printErrors(error.what());
+  return 1;
 }
