@@ -213,6 +213,9 @@ private:
   bool isReduction(unsigned loop) {
     return root.getIteratorTypesArray()[loop] == utils::IteratorType::reduction;
   }
+  bool blockedDependsOn(unsigned loop) {
+    return root.getMatchingIndexingMap(tiling.blocked).isFunctionOfDim(loop);
+  }
   LaneAccess along(const Access &access, unsigned lane) {
     return laneAccess(cast<ShapedType>(access.tensor.getType()),
                       access.position, lane);
@@ -369,6 +372,8 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     if (loop == tiling.lane || isReduction(loop) || extent(loop) == 1 ||
         llvm::none_of(accesses, shares) || llvm::none_of(accesses, broadcasts))
       continue;
+    if (tiling.panel && blockedDependsOn(loop))
+      continue; // the panel is filled outside of the rows
     std::optional<int64_t> rows = extent(loop);
     int64_t most = INT64_MAX;
     for (const Access &access : accesses)
@@ -431,6 +436,7 @@ void Classifier::orderLoops() {
       return tiling.row && access.dependsOn(tiling.lane) &&
              !access.dependsOn(*tiling.row) && access.dependsOn(loop);
     });
+    outside |= tiling.panel && blockedDependsOn(loop);
     (outside ? before : after).push_back({Tiling::Kind::Single, loop});
   }
   Level rows = {Tiling::Kind::Rows, tiling.row.value_or(0)};

@@ -219,3 +219,30 @@ func.func private @padded(%x: tensor<8x4xf32>, %w: tensor<4x16xf32>, %out: tenso
   } : tensor<8x16xf32> to tensor<8x18xf32>
   return %p : tensor<8x18xf32>
 }
+
+// -----
+
+// Columns that are not contiguous, as in q times k transposed, are copied to a
+// panel, inside of the loops that they depend on and outside of the rows.
+// CHECK-LABEL: func private @scores(
+// CHECK-SAME:    %[[Q:[^:]+]]: memref<4x28x8xf32>, %[[K:[^:]+]]: memref<4x32x8xf32>
+// CHECK:         %[[PANEL:.+]] = memref.alloca() {{.+}} : memref<1x1x8x32xf32>
+// CHECK:         scf.for %[[HEAD:[^ ]+]] =
+// CHECK:           memref.load %[[K]][%[[HEAD]],
+// CHECK:           vector.store {{.+}}, %[[PANEL]]
+// CHECK:           scf.for {{.+}} step
+// CHECK:             scf.for {{.+}} iter_args
+// CHECK:               vector.load %[[PANEL]]
+// CHECK:               memref.load %[[Q]][%[[HEAD]],
+func.func private @scores(%q: tensor<4x28x8xf32>, %k: tensor<4x32x8xf32>, %out: tensor<4x28x32xf32>) -> tensor<4x28x32xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<4x28x32xf32>) -> tensor<4x28x32xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<4x28x8xf32>, tensor<4x32x8xf32>) outs(%start : tensor<4x28x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<4x28x32xf32>
+  return %y : tensor<4x28x32xf32>
+}
