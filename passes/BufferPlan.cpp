@@ -247,6 +247,10 @@ LogicalResult BufferPlan::visit(Operation *op) {
         places[extract.getResult()] = *part;
         return success();
       })
+      .Case([&](tensor::ExtractOp element) {
+        touch(element.getTensor());
+        return success();
+      })
       .Case([&](tensor::FromElementsOp elements) {
         FailureOr<unsigned> buffer = makeBuffer(elements.getResult());
         if (failed(buffer))

@@ -35,6 +35,7 @@ private:
   LogicalResult emit(Block &block);
   LogicalResult emitCall(func::CallOp call);
   void emitElements(tensor::FromElementsOp op);
+  void emitElement(tensor::ExtractOp op);
   void emitCopies(Operation *before);
   Value view(Value tensor, MemRefType type, DictionaryAttr packed,
              Location loc);
@@ -274,6 +275,22 @@ void Rewriter::emitElements(tensor::FromElementsOp op) {
         arith::ConstantIndexOp::create(b, loc, index).getResult());
 }
 
+/// Loads a scalar that an address depends on, such as the row that an update
+/// goes to.
+void Rewriter::emitElement(tensor::ExtractOp op) {
+  RankedTensorType type = op.getTensor().getType();
+  Value memref =
+      view(op.getTensor(),
+           MemRefType::get(type.getShape(), type.getElementType()), {},
+           op.getLoc());
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(scalars.lookup(index));
+  scalars.map(op.getResult(),
+              memref::LoadOp::create(b, op.getLoc(), memref, indices)
+                  .getResult());
+}
+
 LogicalResult Rewriter::emit(Block &block) {
   for (Operation &op : block) {
     emitCopies(&op);
@@ -293,6 +310,8 @@ LogicalResult Rewriter::emit(Block &block) {
       func::ReturnOp::create(b, op.getLoc());
     } else if (auto elements = dyn_cast<tensor::FromElementsOp>(op)) {
       emitElements(elements);
+    } else if (auto element = dyn_cast<tensor::ExtractOp>(op)) {
+      emitElement(element);
     } else if (auto dim = dyn_cast<tensor::DimOp>(op)) {
       std::optional<BatchSize> extent = evaluateBatchSize(dim.getResult());
       if (!extent)

@@ -145,8 +145,7 @@ std::vector<Row> poolRows() {
                           return bilinear(x[0], i, (i[1] + 0.5) / 2 - 0.5,
                                           (i[2] + 0.5) / 2 - 0.5);
                         });
-                      },
-                  .hasGradient = false});
+                      }});
   return rows;
 }
 

@@ -35,3 +35,17 @@ func.func @iota() -> tensor<4x8xf32> {
   %y = ktn.iota [4, 8], f32 {axis = 1} : tensor<4x8xf32>
   return %y : tensor<4x8xf32>
 }
+
+// Two updates may meet in one row, so they are added one after another.
+// CHECK-LABEL: func @scatter_add(
+// CHECK-SAME:    %[[X:.+]]: tensor<10x4xf32>, %[[I:.+]]: tensor<3xi32>, %[[U:.+]]: tensor<3x4xf32>)
+// CHECK:         %[[Y:.+]] = scf.for %[[T:[a-z0-9]+]] = {{.+}} iter_args(%[[SUM:.+]] = %[[X]])
+// CHECK:           %[[ROW:.+]] = tensor.extract %[[I]][%[[T]]]
+// CHECK:           tensor.extract_slice %[[U]][%[[T]], 0]
+// CHECK:           tensor.extract_slice %[[SUM]][%[[TO:.+]], 0]
+// CHECK:           tensor.insert_slice %{{.+}} into %[[SUM]][%[[TO]], 0]
+// CHECK:         return %[[Y]]
+func.func @scatter_add(%x: tensor<10x4xf32>, %i: tensor<3xi32>, %u: tensor<3x4xf32>) -> tensor<10x4xf32> {
+  %y = ktn.scatter_add %x, %i, %u : tensor<10x4xf32>, tensor<3xi32>, tensor<3x4xf32>
+  return %y : tensor<10x4xf32>
+}

@@ -96,3 +96,39 @@ func.func @scan(%xs: tensor<5x2x4xf32> {ktn.name = "xs"}) -> (tensor<5x2x4xf32> 
 func.func @identity(%x: tensor<?x3xi1> {ktn.name = "x"}) -> (tensor<?x3xi1> {ktn.name = "a"}, tensor<?x3xi1> {ktn.name = "b"}) {
   return %x, %x : tensor<?x3xi1>, tensor<?x3xi1>
 }
+
+// -----
+
+func.func private @k(%x: tensor<4xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {ktn.kernel = "elementwise"} {
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+    ins(%x : tensor<4xf32>) outs(%out : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// A row that an element of a tensor says: the element is loaded.
+// CHECK-LABEL: func @row_by_value(
+// CHECK:         scf.for %[[T:.+]] =
+// CHECK:           %[[I:.+]] = memref.load %{{.+}}[%{{.+}}] : memref<3xi32>
+// CHECK:           %[[ROW:.+]] = arith.index_cast %[[I]] : i32 to index
+// CHECK:           %[[OFFSET:.+]] = arith.muli %[[ROW]], %c16
+// CHECK:           memref.view %{{.+}}[%[[OFFSET]]][] : memref<?xi8> to memref<4xf32>
+func.func @row_by_value(%x: tensor<10x4xf32>, %i: tensor<3xi32>) -> tensor<3x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %stack = tensor.empty() : tensor<3x4xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  %r = scf.for %t = %c0 to %c3 step %c1 iter_args(%s = %stack) -> (tensor<3x4xf32>) {
+    %v = tensor.extract %i[%t] : tensor<3xi32>
+    %row = arith.index_cast %v : i32 to index
+    %slice = tensor.extract_slice %x[%row, 0] [1, 4] [1, 1] : tensor<10x4xf32> to tensor<4xf32>
+    %y = func.call @k(%slice, %e) {ktn.flops = array<i64: 4, 0>, ktn.bytes = array<i64: 32, 0>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %n = tensor.insert_slice %y into %s[%t, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<3x4xf32>
+    scf.yield %n : tensor<3x4xf32>
+  }
+  return %r : tensor<3x4xf32>
+}
