@@ -145,6 +145,7 @@ private:
   llvm::DenseMap<Operation *, unsigned> position;
   llvm::DenseSet<Operation *> grouped;
   SmallVector<KernelGroup> groups;
+  llvm::DenseMap<Operation *, unsigned> groupOf;
 };
 
 /// Operands of `op` and what its regions capture.
@@ -164,11 +165,18 @@ bool Grouper::dependsOn(Operation *op, const Members &members) const {
     first = std::min(first, position.lookup(member));
   llvm::DenseSet<Operation *> seen;
   SmallVector<Operation *> worklist;
+  // An op before all members can be of a group that goes on after them.
+  auto canDepend = [&](Operation *op) {
+    auto group = groupOf.find(op);
+    Operation *last =
+        group == groupOf.end() ? op : groups[group->second].ops.back();
+    return position.lookup(last) > first;
+  };
   auto push = [&](Operation *user) {
     forEachInput(user, [&](Value input) {
       Operation *def = input.getDefiningOp();
       def = def ? block.findAncestorOpInBlock(*def) : nullptr;
-      if (def && position.lookup(def) > first && !members.contains(def) &&
+      if (def && canDepend(def) && !members.contains(def) &&
           seen.insert(def).second)
         worklist.push_back(def);
     });
@@ -184,11 +192,10 @@ bool Grouper::dependsOn(Operation *op, const Members &members) const {
     if (direct)
       return true;
     // An op of another group is computed with all of that group.
-    for (const KernelGroup &group : groups)
-      if (llvm::is_contained(group.ops, def))
-        for (Operation *other : group.ops)
-          if (seen.insert(other).second)
-            worklist.push_back(other);
+    if (auto group = groupOf.find(def); group != groupOf.end())
+      for (Operation *other : groups[group->second].ops)
+        if (seen.insert(other).second)
+          worklist.push_back(other);
     push(def);
   }
   return false;
@@ -394,6 +401,8 @@ void Grouper::finish(const Members &members, llvm::StringRef kind) {
     return position.lookup(a) < position.lookup(b);
   });
   grouped.insert(members.begin(), members.end());
+  for (Operation *op : group.ops)
+    groupOf[op] = groups.size();
   groups.push_back(std::move(group));
 }
 
