@@ -2,6 +2,7 @@
 #include "Options.h"
 
 #include <charconv>
+#include <filesystem>
 
 namespace keratin {
 
@@ -87,6 +88,15 @@ std::string isInputShape(const std::string &text) {
   return parseInputShape(text)
              ? ""
              : "'" + text + "' is not of the form NAME=2x3x4 or NAME=?x3x4";
+}
+
+std::string isPrefix(const std::string &text) {
+  std::string name = std::filesystem::path(text).filename().string();
+  if (name.empty() || name == "." || name == "..")
+    return "'" + text +
+           "' is a directory, expected a prefix of file names "
+           "such as out/model";
+  return "";
 }
 
 NamedShapes parseInputShapes(const std::vector<std::string> &texts) {

@@ -25,6 +25,7 @@ void addPrecisionOption(CLI::App &app);
 /// Checks of the words of options: an empty string is fine.
 std::string isBatch(const std::string &text);
 std::string isInputShape(const std::string &text);
+std::string isPrefix(const std::string &text);
 
 /// "NAME=2x3x4"s that isInputShape has accepted.
 NamedShapes parseInputShapes(const std::vector<std::string> &texts);

@@ -45,7 +45,8 @@ int main(int argc, char **argv) try {
       ->required();
   app.add_option("-o,--output", given.prefix,
                  "PREFIX of the files written; '-' for text on stdout")
-      ->required();
+      ->required()
+      ->check(isPrefix);
   app.add_option("--emit", options.emit, "what is written")
       ->check(
           CLI::IsMember({"obj", "lib", "so", "exe", "graph", "core", "layout",
