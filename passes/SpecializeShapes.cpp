@@ -63,11 +63,8 @@ LogicalResult inferResults(Operation &op) {
   if (failed(inferable.inferReturnTypes(
           op.getContext(), op.getLoc(), op.getOperands(),
           op.getDiscardableAttrDictionary(), op.getPropertiesStorage(),
-          op.getRegions(), types))) {
-    InFlightDiagnostic diag = op.emitOpError("does not take operands of type ");
-    llvm::interleaveComma(op.getOperandTypes(), diag);
-    return diag;
-  }
+          op.getRegions(), types)))
+    return failure();
   for (auto [result, type] : llvm::zip_equal(op.getResults(), types))
     result.setType(type);
   return success();

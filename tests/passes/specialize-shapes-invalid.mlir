@@ -1,8 +1,7 @@
 // RUN: keratin-opt %s --ktn-specialize-shapes=batch=3 --split-input-file --verify-diagnostics
 
 func.func @does_not_fit(%x: tensor<?x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @+2 {{shapes [3, 8] and [4, 8] do not broadcast}}
-  // expected-error @+1 {{'ktn.add' op does not take operands of type 'tensor<3x8xf32>', 'tensor<4x8xf32>'}}
+  // expected-error @+1 {{shapes [3, 8] and [4, 8] do not broadcast}}
   %z = ktn.add %x, %y : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
   return %z : tensor<4x8xf32>
 }
