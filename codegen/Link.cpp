@@ -151,7 +151,9 @@ Error linkShared(StringRef path, StringRef object, const Target &target) {
                                         object.str()};
     std::string soname = sys::path::filename(path).str();
     if (compiler)
-      llvm::append_values(command, "-Wl,-soname," + soname, "-lm");
+      // libm only where -O0 code calls it.
+      llvm::append_values(command, "-Wl,-soname," + soname, "-Wl,--as-needed",
+                          "-lm");
     else
       llvm::append_values(command, "-soname", soname);
     return runProgram(command);
