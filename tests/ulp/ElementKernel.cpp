@@ -85,7 +85,12 @@ static llvm::SmallVector<char, 0> compileObject(llvm::StringRef text,
   std::unique_ptr<llvm::Module> code =
       orExit(translate(*module, "kernel", target, llvmContext));
   optimizeCode(*code, target, /*optimize=*/true);
-  return orExit(emitCode(*code, target, llvm::CodeGenFileType::ObjectFile));
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::cantFail(
+      emitCode(*code, target, llvm::CodeGenFileType::ObjectFile, stream),
+      "the kernel of a test must compile");
+  return object;
 }
 
 ElementKernel::ElementKernel(llvm::StringRef body, const KernelForm &form)
