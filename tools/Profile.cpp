@@ -57,12 +57,11 @@ void profile(Runnable &model, Runner &runner, const ktn_model_info_t &info,
     const ktn_kernel_info_t &kernel = info.kernels[index];
     double batch = static_cast<double>(runner.batch());
     double seconds = times.ms[index] / 1e3;
-    // Of a kernel in a loop the numbers are for one call.
-    double calls = static_cast<double>(times.calls[index]);
+    // The descriptor counts all calls of a run.
     auto rate = [&](const int64_t (&size)[2]) {
-      double perCall =
+      double perRun =
           static_cast<double>(size[0]) + batch * static_cast<double>(size[1]);
-      return seconds > 0 ? perCall * calls / seconds / 1e9 : 0;
+      return seconds > 0 ? perRun * repeat / seconds / 1e9 : 0;
     };
     table.addRow({kernel.name, kernel.op,
                   std::to_string(times.calls[index] / repeat),
