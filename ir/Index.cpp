@@ -55,8 +55,7 @@ OpFoldResult GatherOp::fold(FoldAdaptor adaptor) {
   bool isUnsigned = indices.getElementType().isUnsignedInteger();
   SmallVector<APInt> elements;
   for (const APInt &index : indices.getValues<APInt>()) {
-    int64_t position =
-        isUnsigned ? index.getZExtValue() : index.getSExtValue();
+    int64_t position = isUnsigned ? index.getZExtValue() : index.getSExtValue();
     elements.push_back(x.getValues<APInt>()[std::clamp<int64_t>(
         position, 0, x.getNumElements() - 1)]);
   }

@@ -22,9 +22,8 @@ struct Block {
 /// returns the end of the highest.
 static FailureOr<int64_t> place(MutableArrayRef<Block> blocks,
                                 ArrayRef<ArenaRequest> requests) {
-  llvm::stable_sort(blocks, [](const Block &a, const Block &b) {
-    return a.size > b.size;
-  });
+  llvm::stable_sort(
+      blocks, [](const Block &a, const Block &b) { return a.size > b.size; });
   int64_t end = 0;
   for (auto [index, block] : llvm::enumerate(blocks)) {
     SmallVector<const Block *> neighbours;

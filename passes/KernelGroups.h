@@ -21,8 +21,9 @@ inline constexpr int64_t maxRowBytes = 64 * 1024;
 /// Whether `op` is computed by a kernel, and not a view, a size or a constant.
 bool isKernelOp(mlir::Operation *op);
 
-/// Partitions the kernel ops of `block`. Without `fuse` each is alone. Merging a
-/// group into one call never creates a cycle, but may need a reordering of the block.
+/// Partitions the kernel ops of `block`. Without `fuse` each is alone. Merging
+/// a group into one call never creates a cycle, but may need a reordering of
+/// the block.
 llvm::SmallVector<KernelGroup> formKernelGroups(mlir::Block &block, bool fuse);
 
 } // namespace keratin

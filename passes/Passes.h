@@ -9,15 +9,33 @@
 
 namespace mlir {
 class RewritePatternSet;
-namespace LLVM { class LLVMDialect; }
-namespace affine { class AffineDialect; }
-namespace arith { class ArithDialect; }
-namespace linalg { class LinalgDialect; }
-namespace math { class MathDialect; }
-namespace memref { class MemRefDialect; }
-namespace scf { class SCFDialect; }
-namespace tensor { class TensorDialect; }
-namespace vector { class VectorDialect; }
+namespace LLVM {
+class LLVMDialect;
+}
+namespace affine {
+class AffineDialect;
+}
+namespace arith {
+class ArithDialect;
+}
+namespace linalg {
+class LinalgDialect;
+}
+namespace math {
+class MathDialect;
+}
+namespace memref {
+class MemRefDialect;
+}
+namespace scf {
+class SCFDialect;
+}
+namespace tensor {
+class TensorDialect;
+}
+namespace vector {
+class VectorDialect;
+}
 } // namespace mlir
 
 namespace keratin {

@@ -84,9 +84,9 @@ void buildPipeline(OpPassManager &pm, Stage from, Stage to,
                    const PipelineOptions &options) {
   using AddStage = void (*)(OpPassManager &, const PipelineOptions &);
   static constexpr std::pair<Stage, AddStage> story[] = {
-      {Stage::Core, addCore},       {Stage::Layout, addLayout},
-      {Stage::Linalg, addLinalg},   {Stage::Kernels, addKernels},
-      {Stage::Loops, addLoops},     {Stage::Llvm, addLlvm},
+      {Stage::Core, addCore},     {Stage::Layout, addLayout},
+      {Stage::Linalg, addLinalg}, {Stage::Kernels, addKernels},
+      {Stage::Loops, addLoops},   {Stage::Llvm, addLlvm},
   };
   for (auto [stage, addStage] : story)
     if (from < stage && stage <= to)
@@ -104,8 +104,7 @@ struct StageOptions : PassPipelineOptions<StageOptions> {
   Option<unsigned> vectorBits{*this, "vector-bits",
                               llvm::cl::desc("bits of a vector register")};
   Option<unsigned> vectorRegisters{
-      *this, "vector-registers",
-      llvm::cl::desc("number of vector registers")};
+      *this, "vector-registers", llvm::cl::desc("number of vector registers")};
 };
 } // namespace
 

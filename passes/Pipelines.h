@@ -49,9 +49,9 @@ struct PipelineOptions {
 void buildPipeline(mlir::OpPassManager &pm, Stage from, Stage to,
                    const PipelineOptions &options);
 
-/// Gives the arguments of `function`, at the `graph` stage, other types that its
-/// own allow, and infers all others anew. On failure, which is a diagnostic, the
-/// function is of no more use.
+/// Gives the arguments of `function`, at the `graph` stage, other types that
+/// its own allow, and infers all others anew. On failure, which is a
+/// diagnostic, the function is of no more use.
 llvm::LogicalResult
 specializeShapes(mlir::func::FuncOp function,
                  llvm::ArrayRef<mlir::RankedTensorType> argumentTypes);

@@ -205,12 +205,17 @@ void Rewriter::describe(func::CallOp call) {
   std::string layer = callee.getName().str();
   if (auto name = dyn_cast<NameLoc>(call.getLoc()))
     layer = name.getName().str();
+  // A call that somebody wrote by hand may not say what it costs.
+  auto work = [&](llvm::StringRef name) -> Attribute {
+    Attribute known = call->getAttr(name);
+    return known ? known : b.getDenseI64ArrayAttr({0, 0});
+  };
   rows.push_back(b.getDictionaryAttr({
       b.getNamedAttr("name", b.getStringAttr(layer)),
       b.getNamedAttr("op", callee->getAttr("ktn.kernel")),
       b.getNamedAttr("shapes", b.getStringAttr(shapes)),
-      b.getNamedAttr("flops", call->getAttr("ktn.flops")),
-      b.getNamedAttr("bytes", call->getAttr("ktn.bytes")),
+      b.getNamedAttr("flops", work("ktn.flops")),
+      b.getNamedAttr("bytes", work("ktn.bytes")),
       b.getNamedAttr("arena", b.getDenseI64ArrayAttr(arena)),
   }));
 }
@@ -279,16 +284,15 @@ void Rewriter::emitElements(tensor::FromElementsOp op) {
 /// goes to.
 void Rewriter::emitElement(tensor::ExtractOp op) {
   RankedTensorType type = op.getTensor().getType();
-  Value memref =
-      view(op.getTensor(),
-           MemRefType::get(type.getShape(), type.getElementType()), {},
-           op.getLoc());
+  Value memref = view(op.getTensor(),
+                      MemRefType::get(type.getShape(), type.getElementType()),
+                      {}, op.getLoc());
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(scalars.lookup(index));
-  scalars.map(op.getResult(),
-              memref::LoadOp::create(b, op.getLoc(), memref, indices)
-                  .getResult());
+  scalars.map(
+      op.getResult(),
+      memref::LoadOp::create(b, op.getLoc(), memref, indices).getResult());
 }
 
 LogicalResult Rewriter::emit(Block &block) {

@@ -6,9 +6,9 @@
 
 namespace keratin {
 
-/// Takes the trailing axes of extent 1, which `keepdims` leaves, out of the loops
-/// of elementwise ops, and lets readers of a view that only adds such axes read what
-/// is viewed. Then all ops over one row have the same row loops.
+/// Takes the trailing axes of extent 1, which `keepdims` leaves, out of the
+/// loops of elementwise ops, and lets readers of a view that only adds such
+/// axes read what is viewed. Then all ops over one row have the same row loops.
 void foldUnitAxes(mlir::func::FuncOp function);
 
 } // namespace keratin

@@ -187,7 +187,8 @@ static Box emitBorder(Kernel &kernel, tensor::PadOp op, Value destination,
        llvm::enumerate(op.getMixedLowPad(), op.getMixedHighPad())) {
     low = toTarget(kernel, low);
     high = toTarget(kernel, high);
-    OpFoldResult size = getAsOpFoldResult(kernel.extent(op.getSource(), dim));
+    OpFoldResult size =
+        getAsOpFoldResult(kernel.extent(op.getSource(), int64_t(dim)));
     slab.sizes[dim] = low;
     emitBox(kernel, slab, Copy{border, destination}, unit);
     slab.offsets[dim] = sum(kernel, low, size);

@@ -11,8 +11,7 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel) {
   OpBuilder b(call);
   Location loc = call.getLoc();
   auto cast = [&](Value value, Type type) -> Value {
-    return UnrealizedConversionCastOp::create(b, loc, type, value)
-        .getResult(0);
+    return UnrealizedConversionCastOp::create(b, loc, type, value).getResult(0);
   };
   SmallVector<Value> operands;
   for (auto [operand, type] :

@@ -285,7 +285,7 @@ Value LaneReader::bytes(Value memref) {
 }
 
 Value LaneReader::elements(ArrayRef<Value> values) {
-  auto type = VectorType::get(values.size(), values[0].getType());
+  auto type = VectorType::get(int64_t(values.size()), values[0].getType());
   return vector::FromElementsOp::create(b, kernel.loc(), type, values);
 }
 

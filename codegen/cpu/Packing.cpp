@@ -13,7 +13,7 @@ namespace keratin {
 RankedTensorType packedType(RankedTensorType type, unsigned dim,
                             int64_t block) {
   SmallVector<int64_t> shape(type.getShape());
-  int64_t blocks = llvm::divideCeil(shape[dim], block);
+  auto blocks = int64_t(llvm::divideCeil(shape[dim], block));
   shape.erase(shape.begin() + dim);
   shape.insert(shape.begin(), blocks);
   shape.push_back(block);

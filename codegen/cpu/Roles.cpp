@@ -310,7 +310,7 @@ bool Classifier::pickLane() {
     if (isReduction(loop))
       depth = extent(loop) ? depth * *extent(loop) : INT32_MAX;
   // The panel is on the stack, which may be small where the code runs.
-  constexpr int64_t panelBytes = 128 * 1024;
+  constexpr int64_t panelBytes = 128 << 10;
   int64_t widest = panelBytes / std::max<int64_t>(depth, 1) * 8 / unit.bits;
   if (scalars && rows && !tiling.blocked && widest > 0 &&
       canPanel(*gathered, *lane)) {

@@ -274,7 +274,7 @@ bool RowEmitter::nextPass(Pass &pass) {
       pass.stored.insert(result);
     }
   // Long bodies hide the latency of the sums by themselves.
-  int64_t vectors = llvm::divideCeil(extents.back(), lanes);
+  auto vectors = int64_t(llvm::divideCeil(extents.back(), lanes));
   pass.streams = std::clamp<int64_t>(vectors, 1, expensive ? 2 : 4);
   return !pass.reductions.empty() || !pass.stored.empty();
 }

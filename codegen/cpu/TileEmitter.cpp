@@ -99,7 +99,7 @@ void TileEmitter::layOutBlocks() {
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   unsigned dim =
       *map.getResultPosition(getAffineDimExpr(tiling.lane, root.getContext()));
-  int64_t block = tiling.size.vectors * tiling.lanes;
+  int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
   if (!tiling.panel) {
     RankedTensorType wanted = packedType(type, dim, block);
     unsigned number = cast<BlockArgument>(tensor).getArgNumber();
@@ -184,7 +184,7 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
 /// vector and then one by one.
 void TileEmitter::emitColumns(Then then) {
   unsigned loop = tiling.lane, lanes = tiling.lanes;
-  int64_t block = tiling.size.vectors * lanes;
+  int64_t block = int64_t(tiling.size.vectors) * lanes;
   SmallVector<Column> full;
   for (unsigned vector = 0; vector < tiling.size.vectors; ++vector)
     full.push_back({int64_t(vector) * lanes, lanes});

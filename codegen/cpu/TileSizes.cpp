@@ -73,7 +73,7 @@ TileSize windowTile(std::optional<int64_t> rows, int64_t taps,
                     const VectorUnit &unit) {
   int64_t most = std::clamp<int64_t>(int64_t(unit.registers) - taps - 2, 1, 4);
   if (rows && *rows > 0)
-    most = llvm::divideCeil(*rows, llvm::divideCeil(*rows, most));
+    most = int64_t(llvm::divideCeil(*rows, llvm::divideCeil(*rows, most)));
   return {unsigned(most), 1};
 }
 

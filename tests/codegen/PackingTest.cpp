@@ -24,8 +24,8 @@ std::vector<char> packed(std::vector<char> source, ArrayRef<int64_t> shape,
 
 TEST(PackedType, CutsOneDimensionIntoBlocks) {
   MLIRContext context;
-  auto type = RankedTensorType::get({3, 3, 20, 64},
-                                    Builder(&context).getF32Type());
+  auto type =
+      RankedTensorType::get({3, 3, 20, 64}, Builder(&context).getF32Type());
   EXPECT_EQ(keratin::packedType(type, 2, 16).getShape(),
             ArrayRef<int64_t>({2, 3, 3, 64, 16}));
 }

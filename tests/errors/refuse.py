@@ -149,6 +149,13 @@ def wrong_weight_shape(models, path):
 
 
 @mistake
+def unused_weights(models, path):
+    model = mlp(models)
+    model.layer("dense_1")["config"]["use_bias"] = False
+    model.write(path)
+
+
+@mistake
 def several_problems(models, path):
     model = siamese(models)
     model.layer("encoder")["config"]["layers"][2]["class_name"] = "Hologram"

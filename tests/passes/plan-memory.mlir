@@ -132,3 +132,25 @@ func.func @row_by_value(%x: tensor<10x4xf32>, %i: tensor<3xi32>) -> tensor<3x4xf
   }
   return %r : tensor<3x4xf32>
 }
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+func.func private @k(%x: tensor<4xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {ktn.kernel = "elementwise"} {
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+    ins(%x : tensor<4xf32>) outs(%out : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// A call that does not say what it costs is planned all the same.
+// CHECK-LABEL: func @unknown_cost(
+// CHECK-SAME:    flops = array<i64: 0, 0>
+func.func @unknown_cost(%x: tensor<4xf32> {ktn.name = "x"}) -> (tensor<4xf32> {ktn.name = "y"}) {
+  %e = tensor.empty() : tensor<4xf32>
+  %y = call @k(%x, %e) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
