@@ -230,15 +230,23 @@ Value Kernel::extent(Value tensor, int64_t dim) {
   }
   if (auto fill = dyn_cast<linalg::FillOp>(op))
     return extent(fill.getOutputs()[0], dim);
-  // pad and concat are roots: their destination has their shape.
-  for (auto [number, result] : llvm::enumerate(results()))
-    if (result == tensor) {
-      OpBuilder::InsertionGuard guard(b);
-      Value position = index(dim);
-      b.setInsertionPointAfter(position.getDefiningOp());
-      return memref::DimOp::create(b, location, destination(number), position);
+  if (auto pad = dyn_cast<tensor::PadOp>(op)) {
+    Value sum = extent(pad.getSource(), dim);
+    for (OpFoldResult border :
+         {pad.getMixedLowPad()[dim], pad.getMixedHighPad()[dim]}) {
+      std::optional<int64_t> known = getConstantIntValue(border);
+      Value width = known ? index(*known) : scalar(cast<Value>(border));
+      sum = arith::AddIOp::create(b, location, sum, width);
     }
-  llvm_unreachable("a kernel has tensors of no other origin");
+    return sum;
+  }
+  // verifyKernel lets in no other op with a tensor result.
+  auto concat = cast<tensor::ConcatOp>(op);
+  Value sum = extent(concat.getInputs().front(), dim);
+  if (dim == static_cast<int64_t>(concat.getDim()))
+    for (Value piece : concat.getInputs().drop_front())
+      sum = arith::AddIOp::create(b, location, sum, extent(piece, dim));
+  return sum;
 }
 
 void Kernel::setPackedArgument(unsigned number, MemRefType type, unsigned dim,

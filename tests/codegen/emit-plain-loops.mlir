@@ -86,3 +86,52 @@ func.func private @argmax(%x: tensor<?x8xf32>, %out: tensor<?xi64>) -> tensor<?x
   } -> (tensor<?xf32>, tensor<?xi64>)
   return %r#1 : tensor<?xi64>
 }
+
+// -----
+
+// The extent of a value with a border is told by its source and the border.
+// CHECK-LABEL: func private @sum_with_border(
+// CHECK-SAME:    %[[X:.+]]: memref<?x4xf32>, %{{.+}}: memref<4xf32>)
+// CHECK:         memref.dim %[[X]]
+// CHECK:         %[[N:.+]] = memref.dim %[[X]]
+// CHECK:         %[[LOW:.+]] = arith.addi %[[N]], %c1
+// CHECK:         %[[ALL:.+]] = arith.addi %[[LOW]], %c2
+// CHECK:         scf.for %{{.+}} = %{{.+}} to %[[ALL]]
+func.func private @sum_with_border(%x: tensor<?x4xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {ktn.kernel = "reduce"} {
+  %zero = arith.constant 0.0 : f32
+  %p = tensor.pad %x low[1, 0] high[2, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<?x4xf32> to tensor<?x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<4xf32>) -> tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]}
+      ins(%p : tensor<?x4xf32>) outs(%f : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// The extent of joined pieces is the sum of theirs.
+// CHECK-LABEL: func private @sum_of_both(
+// CHECK-SAME:    %[[A:.+]]: memref<?x4xf32>, %[[B:.+]]: memref<?x4xf32>, %{{.+}}: memref<4xf32>)
+// CHECK:         memref.dim %[[A]]
+// CHECK:         %[[N:.+]] = memref.dim %[[B]]
+// CHECK:         %[[M:.+]] = memref.dim %[[A]]
+// CHECK:         %[[ALL:.+]] = arith.addi %[[M]], %[[N]]
+// CHECK:         scf.for %{{.+}} = %{{.+}} to %[[ALL]]
+func.func private @sum_of_both(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {ktn.kernel = "reduce"} {
+  %zero = arith.constant 0.0 : f32
+  %p = tensor.concat dim(0) %a, %b : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<4xf32>) -> tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]}
+      ins(%p : tensor<?x4xf32>) outs(%f : tensor<4xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %s = arith.addf %v, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
