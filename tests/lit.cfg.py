@@ -15,6 +15,7 @@ cc = lit_config.params.get("cc", "clang-22")
 cxx = lit_config.params.get("cxx", "clang++-22")
 aarch64_cc = shutil.which("aarch64-linux-gnu-gcc")
 qemu_aarch64 = shutil.which("qemu-aarch64-static")
+shared_models = os.path.join(os.path.dirname(root), "shared", "models")
 warnings = "-Wall -Wextra -Wpedantic -Werror"
 
 config.name = "keratin"
@@ -35,6 +36,7 @@ config.substitutions += [
     ("%root", root),
     ("%build", build),
     ("%models", os.path.join(root, "tests", "models")),
+    ("%shared_models", shared_models),
     ("%include", os.path.join(root, "runtime", "include")),
     ("%llvm_include", os.path.join(os.path.dirname(llvm_tools), "include")),
     ("%python", "/usr/bin/python3"),
@@ -52,3 +54,6 @@ config.substitutions += [
 
 if aarch64_cc and qemu_aarch64:
     config.available_features.add("qemu-aarch64")
+# Larger models than a repository should hold, where they lie beside it.
+if os.path.isdir(shared_models):
+    config.available_features.add("shared-models")
