@@ -8,6 +8,7 @@ signal, nothing on stdout, within a second or so. The lit tests beside this file
 check the lines. Only Python's standard library is needed.
 """
 
+import gzip
 import json
 import os
 import shutil
@@ -339,7 +340,7 @@ def truncated_archive(models, path):
 
 @mistake
 def corrupt_member(models, path):
-    shutil.copy(os.path.join(models, "mlp_sequential.keras"), path)
+    mlp(models).write(path)
     with open(path, "r+b") as file:
         place = file.read().index(b"HDF") + 5000
         file.seek(place)
@@ -365,7 +366,7 @@ def truncated_weights(models, path):
 
 @mistake
 def truncated_h5(models, path):
-    with open(os.path.join(models, "mlp_legacy.h5"), "rb") as file:
+    with gzip.open(os.path.join(models, "mlp_legacy.h5.gz")) as file:
         content = file.read()
     with open(path, "wb") as file:
         file.write(content[:-1000])
