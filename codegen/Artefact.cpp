@@ -1,6 +1,8 @@
 //===- Artefact.cpp - entry points and descriptor of a model --------------===//
 #include "codegen/Artefact.h"
 
+#include "codegen/Hooks.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/IRBuilder.h"
 
@@ -27,7 +29,8 @@ Error checkModelName(StringRef name) {
 
 namespace {
 
-/// A function being written: checks return early with a status.
+/// A function being written: checks tell the error hook of a status and return
+/// it.
 class EntryPoint {
 public:
   EntryPoint(Module &module, const Twine &name, ArrayRef<Type *> parameters,
@@ -37,7 +40,13 @@ public:
         FunctionType::get(b.getInt32Ty(), parameters, /*isVarArg=*/false),
         linkage, name, module);
     function->addFnAttr(Attribute::NoUnwind);
-    b.SetInsertPoint(block("entry"));
+    BasicBlock *entry = block("entry");
+    refuse = block("refuse");
+    b.SetInsertPoint(refuse);
+    status = b.CreatePHI(b.getInt32Ty(), 4);
+    b.CreateCall(errorHook(module), {b.CreateGlobalString(name.str()), status});
+    b.CreateRet(status);
+    b.SetInsertPoint(entry);
   }
 
   IRBuilder<> b;
@@ -50,10 +59,9 @@ public:
   Type *pointer() { return b.getPtrTy(); }
 
   void returnIf(Value *condition, ktn_status_t status) {
-    BasicBlock *refuse = block("refuse"), *next = block("next");
+    BasicBlock *next = block("next");
+    this->status->addIncoming(b.getInt32(status), b.GetInsertBlock());
     b.CreateCondBr(condition, refuse, next);
-    b.SetInsertPoint(refuse);
-    b.CreateRet(b.getInt32(status));
     b.SetInsertPoint(next);
   }
   void returnIfNull(Value *pointer) {
@@ -73,6 +81,10 @@ public:
   void store(Value *value, Value *base, uint64_t offset) {
     b.CreateStore(value, b.CreateConstGEP1_64(b.getInt8Ty(), base, offset));
   }
+
+private:
+  BasicBlock *refuse;
+  PHINode *status; // what is refused with
 };
 
 /// The fields of the header's `NAME_t`.
@@ -493,6 +505,7 @@ void ArtefactBuilder::build() {
   GlobalVariable *info = buildInfo(weights, run, setProfile);
   if (options.exportModel)
     GlobalAlias::create("keratin_model", info);
+  defineHooks(module);
   // The same machine for all of the object, or vectors would change registers
   // between caller and callee.
   for (Function &other : module)

@@ -12,6 +12,7 @@
 namespace keratin {
 
 extern const llvm::StringRef embeddedStatusHeader; ///< keratin/status.h
+extern const llvm::StringRef embeddedHooksHeader;  ///< keratin/hooks.h
 extern const llvm::StringRef embeddedAbiHeader;    ///< keratin/abi.h
 extern const llvm::StringRef embeddedMain;         ///< runtime/Main.c
 

@@ -190,6 +190,7 @@ void HeaderWriter::writeOpening() {
      << "#define KERATIN_MODEL_" << upper << "_H\n\n"
      << "#include <stddef.h>\n#include <stdint.h>\n\n"
      << embeddedStatusHeader << "\n"
+     << embeddedHooksHeader << "\n"
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
 }
 
@@ -340,8 +341,8 @@ void HeaderWriter::writePredict() {
 void HeaderWriter::writeCreate() {
   os << "#ifdef __cplusplus\n} // extern \"C\"\n#endif\n\n"
      << "#ifndef KERATIN_NO_STDLIB\n#include <stdlib.h>\n\n";
-  comment("$name_init with an arena from the heap, for batches up to `batch`; "
-          "$name_destroy gives it back. Returns KTN_OUT_OF_MEMORY, "
+  comment("$name_init with an arena from ktn_allocate, for batches up to "
+          "`batch`; $name_destroy gives it back. Returns KTN_OUT_OF_MEMORY, "
           "KTN_BATCH_OUT_OF_RANGE, or what $name_init returns.");
   std::string largest = std::to_string(signature.maxBatch());
   std::string refused = signature.batch >= 0
@@ -352,31 +353,38 @@ void HeaderWriter::writeCreate() {
   StringRef arguments = external ? " weights, weights_bytes," : "";
   os << "static inline ktn_status_t " << name << "_create(" << name
      << "_t *model," << parameters << " int64_t batch) {\n"
-     << withNames(R"(  void *arena;
-  size_t bytes;
-  ktn_status_t status;
+     << withNames(R"(  void *arena = NULL;
+  size_t bytes = 0;
+  ktn_status_t status = KTN_OK;
   if (!model)
-    return KTN_INVALID_ARGUMENT;
-  model->arena = NULL;
-)") << "  if ("
+    status = KTN_INVALID_ARGUMENT;
+)") << "  else if ("
      << refused << ")\n"
-     << withNames(R"(    return KTN_BATCH_OUT_OF_RANGE;
-  /* aligned_alloc wants a multiple of the alignment. */
-  bytes = $NAME_ARENA_BYTES(batch) + $NAME_ARENA_ALIGN - 1;
-  bytes -= bytes % $NAME_ARENA_ALIGN;
-  arena = aligned_alloc($NAME_ARENA_ALIGN, bytes);
-  if (!arena)
-    return KTN_OUT_OF_MEMORY;
+     << withNames(R"(    status = KTN_BATCH_OUT_OF_RANGE;
+  if (model)
+    model->arena = NULL;
+  if (status == KTN_OK) {
+    /* aligned_alloc wants a multiple of the alignment. */
+    bytes = $NAME_ARENA_BYTES(batch) + $NAME_ARENA_ALIGN - 1;
+    bytes -= bytes % $NAME_ARENA_ALIGN;
+    arena = ktn_allocate($NAME_ARENA_ALIGN, bytes, aligned_alloc);
+    if (!arena)
+      status = KTN_OUT_OF_MEMORY;
+  }
+  if (status != KTN_OK) {
+    ktn_error("$name_create", status);
+    return status;
+  }
 )")
      << "  status = " << name << "_init(model," << arguments
      << " arena, bytes);\n"
-     << "  if (status != KTN_OK)\n    free(arena);\n"
+     << "  if (status != KTN_OK)\n    ktn_release(arena, free);\n"
      << "  return status;\n}\n\n";
-  comment("Frees what $name_create allocated.");
+  comment("Gives back what $name_create took.");
   os << withNames(R"(static inline void $name_destroy($name_t *model) {
-  if (!model)
+  if (!model || !model->arena)
     return;
-  free(model->arena);
+  ktn_release(model->arena, free);
   model->arena = NULL;
 }
 #endif /* KERATIN_NO_STDLIB */

@@ -46,6 +46,12 @@ LoadedObject::load(std::unique_ptr<MemoryBuffer> object, StringRef name,
   if (!process)
     return process.takeError();
   linker.getMainJITDylib().addGenerator(std::move(*process));
+  // As linking libkeratin_rt would: the object's own definition is weak.
+  auto threads = ExecutorSymbolDef(ExecutorAddr::fromPtr(&ktn_parallel_for),
+                                   JITSymbolFlags::Exported);
+  if (Error error = linker.getMainJITDylib().define(absoluteSymbols(
+          {{linker.mangleAndIntern("ktn_parallel_for"), threads}})))
+    return std::move(error);
   if (Error error = linker.addObjectFile(std::move(object)))
     return std::move(error);
   auto address = linker.lookup((name + "_model_info").str());

@@ -193,11 +193,14 @@ Error linkProgram(StringRef path, StringRef name, StringRef object,
   TemporaryDirectory sources;
   if (sources.error)
     return aboutFile(errorCodeToError(sources.error), "a temporary directory");
-  if (Error error = joinErrors(
-          joinErrors(sources.write("Main.c", embeddedMain),
-                     sources.write("keratin/abi.h", embeddedAbiHeader)),
-          sources.write("keratin/status.h", embeddedStatusHeader)))
-    return error;
+  const std::pair<StringRef, StringRef> files[] = {
+      {"Main.c", embeddedMain},
+      {"keratin/abi.h", embeddedAbiHeader},
+      {"keratin/hooks.h", embeddedHooksHeader},
+      {"keratin/status.h", embeddedStatusHeader}};
+  for (auto [name, text] : files)
+    if (Error error = sources.write(name, text))
+      return error;
   std::string directory = sources.path.str().str();
   return replaceFile(path, [&](StringRef output) {
     return runProgram({*compiler, "-std=c11", "-O2", "-I" + directory,

@@ -3,6 +3,7 @@
 #ifndef KERATIN_ABI_H
 #define KERATIN_ABI_H
 
+#include "keratin/hooks.h"
 #include "keratin/status.h"
 
 #include <stdint.h>
@@ -11,7 +12,8 @@
 extern "C" {
 #endif
 
-/// Version of the structures below; a model carries the one it was built with.
+/// Version of the structures below and of what models take for granted of the
+/// hooks; a model carries the one it was built with.
 #define KTN_ABI_VERSION 1
 /// Alignment in bytes of arenas and weights.
 #define KTN_ALIGNMENT 64

@@ -1,6 +1,6 @@
-//===- runtime.h - for programs that use models by their descriptor ------===//
-// Generated code needs none of this; it is for users of external weights and
-// of models loaded with dlopen. C11 and C++.
+//===- runtime.h - what libkeratin_rt offers to programs -----------------===//
+// Generated code needs none of this; it is for programs that run models on
+// several threads, load weights from files, or models with dlopen. C11 and C++.
 #ifndef KERATIN_RUNTIME_H
 #define KERATIN_RUNTIME_H
 
@@ -36,6 +36,23 @@ void ktn_weights_close(const void *weights, const ktn_model_info_t *info);
 /// allocates.
 ktn_status_t ktn_arena_bytes(const ktn_model_info_t *info, int64_t batch,
                              int64_t *out_bytes);
+
+/// The most threads that run a model at once, whatever the machine has.
+#define KTN_MAX_THREADS 256
+
+/// Sets how many threads run a model at most, the one that calls it included;
+/// 0 gives back the default: the environment's KTN_NUM_THREADS where that is a
+/// number from 1, else as many as the process may use CPUs by its affinity and
+/// the quota of its control groups.
+///
+/// Numbers beyond KTN_MAX_THREADS count as that. Returns KTN_INVALID_ARGUMENT,
+/// and leaves the number as it was, for a negative one. Threads are started
+/// when a model first has work for them. From any thread; models that run at
+/// that time may go on with the number of before.
+ktn_status_t ktn_set_num_threads(int32_t number);
+
+/// The number that ktn_set_num_threads describes, from 1.
+int32_t ktn_num_threads(void);
 
 #ifdef __cplusplus
 }

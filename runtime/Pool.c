@@ -1,0 +1,281 @@
+//===- Pool.c - the threads of ktn_parallel_for --------------------------===//
+//
+// One pool for the process. A call offers its work as a number of seats;
+// workers take a seat, then parts of the work, and leave; the caller does parts
+// too, withdraws the free seats when no part is left, and waits for those who
+// have one. Workers look for work for a while before they sleep, for the next
+// kernel of a model comes soon.
+//
+// Nobody waits for the pool: a call from inside of a task, or while another
+// thread has the pool, does its work itself. There are never more threads at
+// work than callers and one pool.
+//
+//===----------------------------------------------------------------------===//
+#define _POSIX_C_SOURCE 200809L
+
+#include "Cpus.h"
+#include "keratin/runtime.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+  /// Looks for work before a worker sleeps: some 50 microseconds, about what
+  /// waking it up again costs.
+  looks = 2000,
+  /// Parts that a thread takes at once are so many a thread of all parts:
+  /// enough for an even end, few enough to cost nothing.
+  turns = 4,
+  /// Kernels keep panels and rows on the stack.
+  stack_bytes = 8 << 20
+};
+
+// What is offered: the number of the offer in the upper half, so that no two
+// look alike, then the free seats, then the seats taken. A change of it is what
+// workers wait for.
+static _Atomic uint64_t offer;
+static const uint64_t one_offer = (uint64_t)1 << 32, one_seat = 1 << 16,
+                      one_taken = 1;
+static uint32_t number_of(uint64_t state) { return (uint32_t)(state >> 32); }
+static uint32_t seats_of(uint64_t state) { return state >> 16 & 0xFFFF; }
+static uint32_t taken_of(uint64_t state) { return state & 0xFFFF; }
+
+// The work of the offer. Written by who holds the pool while no seat is taken.
+static struct {
+  ktn_task_t task;
+  void *work;
+  int64_t count, parts;
+} job;
+static _Atomic int64_t next_part;
+
+static atomic_flag held = ATOMIC_FLAG_INIT; // by a caller
+static pthread_t workers[KTN_MAX_THREADS];  // of who holds the pool
+static int num_workers;
+static _Atomic int stopping;
+
+static _Atomic int32_t wanted_threads; // 0: the default
+
+// For sleeping only. What is waited for changes outside of the lock; whoever
+// changes it looks for sleepers afterwards.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t offered = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static _Atomic int sleeping_workers, caller_sleeps;
+
+static _Thread_local int in_task;
+
+static void relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
+#endif
+}
+
+//===----------------------------------------------------------------------===//
+// Number of threads
+//===----------------------------------------------------------------------===//
+
+static int32_t at_most(int64_t number) {
+  return (int32_t)(number > KTN_MAX_THREADS ? KTN_MAX_THREADS : number);
+}
+
+static int32_t default_threads(void) {
+  const char *text = getenv("KTN_NUM_THREADS");
+  if (text && *text >= '0' && *text <= '9') {
+    char *end;
+    long number = strtol(text, &end, 10);
+    if (*end == 0 && number >= 1)
+      return at_most(number);
+  }
+  return at_most(ktn_cpu_limit());
+}
+
+ktn_status_t ktn_set_num_threads(int32_t number) {
+  if (number < 0)
+    return KTN_INVALID_ARGUMENT;
+  atomic_store(&wanted_threads, at_most(number));
+  return KTN_OK;
+}
+
+int32_t ktn_num_threads(void) {
+  static _Atomic int32_t by_default;
+  int32_t number = atomic_load(&wanted_threads);
+  if (number == 0)
+    number = atomic_load(&by_default);
+  if (number == 0) {
+    number = default_threads();
+    atomic_store(&by_default, number);
+  }
+  return number;
+}
+
+//===----------------------------------------------------------------------===//
+// Workers
+//===----------------------------------------------------------------------===//
+
+static void do_parts(void) {
+  for (;;) {
+    int64_t begin =
+        atomic_fetch_add_explicit(&next_part, job.parts, memory_order_relaxed);
+    if (begin >= job.count)
+      return;
+    int64_t left_over = job.count - begin;
+    job.task(job.work, begin,
+             begin + (left_over < job.parts ? left_over : job.parts));
+  }
+}
+
+// The state of an offer that is not the one of number `seen`.
+static uint64_t wait_for_offer(uint32_t seen) {
+  uint64_t state;
+  for (int look = 0; look < looks; ++look) {
+    state = atomic_load(&offer);
+    if (number_of(state) != seen)
+      return state;
+    relax();
+  }
+  pthread_mutex_lock(&lock);
+  atomic_fetch_add(&sleeping_workers, 1);
+  while (state = atomic_load(&offer), number_of(state) == seen)
+    pthread_cond_wait(&offered, &lock);
+  atomic_fetch_sub(&sleeping_workers, 1);
+  pthread_mutex_unlock(&lock);
+  return state;
+}
+
+static void leave_seat(void) {
+  uint64_t state = atomic_fetch_sub(&offer, one_taken) - one_taken;
+  if (taken_of(state) != 0 || seats_of(state) != 0 ||
+      !atomic_load(&caller_sleeps))
+    return;
+  pthread_mutex_lock(&lock);
+  pthread_cond_signal(&left);
+  pthread_mutex_unlock(&lock);
+}
+
+static void *worker_main(void *start) {
+  uint32_t seen = (uint32_t)(uintptr_t)start;
+  in_task = 1; // what a task calls runs here
+  for (;;) {
+    uint64_t state = wait_for_offer(seen);
+    if (atomic_load(&stopping))
+      return NULL;
+    seen = number_of(state);
+    while (number_of(state) == seen && seats_of(state) != 0)
+      if (atomic_compare_exchange_weak(&offer, &state,
+                                       state - one_seat + one_taken)) {
+        do_parts();
+        leave_seat();
+        break;
+      }
+  }
+}
+
+// In the child of a fork there are no workers, and nobody holds anything.
+static void forget_workers(void) {
+  num_workers = 0;
+  atomic_store(&offer, 0);
+  atomic_store(&sleeping_workers, 0);
+  atomic_store(&caller_sleeps, 0);
+  atomic_store(&stopping, 0);
+  lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+  offered = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  atomic_flag_clear(&held);
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_workers); }
+
+// Starts workers until there are `number`, or as many as the system allows.
+static void start_workers(int number) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  if (num_workers >= number)
+    return;
+  pthread_once(&once, watch_forks);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0)
+    return;
+  pthread_attr_setstacksize(&attributes, stack_bytes);
+  // Signals are the business of the program's own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  void *seen = (void *)(uintptr_t)number_of(atomic_load(&offer));
+  while (num_workers < number &&
+         pthread_create(&workers[num_workers], &attributes, worker_main,
+                        seen) == 0)
+    ++num_workers;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+}
+
+static void wake_workers(void) {
+  if (atomic_load(&sleeping_workers) == 0)
+    return;
+  pthread_mutex_lock(&lock);
+  pthread_cond_broadcast(&offered);
+  pthread_mutex_unlock(&lock);
+}
+
+// Ends the threads before the code that they run can be unloaded.
+__attribute__((destructor)) static void stop_workers(void) {
+  if (in_task || atomic_flag_test_and_set(&held))
+    return;
+  atomic_store(&stopping, 1);
+  atomic_fetch_add(&offer, one_offer);
+  wake_workers();
+  while (num_workers > 0)
+    pthread_join(workers[--num_workers], NULL);
+  atomic_store(&stopping, 0);
+  atomic_flag_clear(&held);
+}
+
+//===----------------------------------------------------------------------===//
+// Callers
+//===----------------------------------------------------------------------===//
+
+static void wait_for_taken_seats(void) {
+  for (int look = 0; look < looks; ++look) {
+    if (taken_of(atomic_load(&offer)) == 0)
+      return;
+    relax();
+  }
+  pthread_mutex_lock(&lock);
+  atomic_store(&caller_sleeps, 1);
+  while (taken_of(atomic_load(&offer)) != 0)
+    pthread_cond_wait(&left, &lock);
+  atomic_store(&caller_sleeps, 0);
+  pthread_mutex_unlock(&lock);
+}
+
+void ktn_parallel_for(ktn_task_t task, void *work, int64_t count) {
+  if (count <= 0)
+    return;
+  int64_t threads = ktn_num_threads();
+  if (threads > count)
+    threads = count;
+  if (in_task || threads == 1 || atomic_flag_test_and_set(&held)) {
+    task(work, 0, count);
+    return;
+  }
+  start_workers((int)threads - 1);
+  int64_t parts = count / (threads * turns);
+  job.task = task;
+  job.work = work;
+  job.count = count;
+  job.parts = parts > 0 ? parts : 1;
+  atomic_store(&next_part, 0);
+  uint64_t number = number_of(atomic_load(&offer)) + (uint64_t)1;
+  atomic_store(&offer, number * one_offer + (uint64_t)(threads - 1) * one_seat);
+  wake_workers();
+
+  in_task = 1;
+  do_parts();
+  in_task = 0;
+  atomic_fetch_and(&offer, ~((uint64_t)0xFFFF * one_seat));
+  wait_for_taken_seats();
+  atomic_flag_clear(&held);
+}
