@@ -10,6 +10,8 @@
 #include "keratin/tensor.h"
 
 #include <functional>
+#include <optional>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -39,6 +41,23 @@ using Attributes = std::vector<std::pair<std::string_view, AttributeValue>>;
 /// absent one. Throws Error with the op's diagnostic when it does not verify.
 Tensor emit(std::string_view mnemonic, const Tensors &operands,
             const Attributes &attributes = {}, size_t required = SIZE_MAX);
+
+/// The state of a random op, int64 {key, number of calls}: a variable that each
+/// function which reads it advances by one call. Without a seed the key is of
+/// draw_seed(). Each op has a state of its own.
+Tensor randomState(std::optional<uint64_t> seed);
+
+/// What the graph knows of the elements of an integer tensor of at most one
+/// axis: extents of known shapes, and arithmetic on them. Empty where even their
+/// number is not known.
+std::vector<std::optional<int64_t>> knownElements(const Tensor &x);
+
+/// The operands of the `ktn.<mnemonic>` that makes x; none when something else
+/// makes it.
+Tensors operandsOf(std::string_view mnemonic, const Tensor &x);
+/// An integer attribute of that op.
+std::optional<int64_t> attributeOf(std::string_view mnemonic, const Tensor &x,
+                                   std::string_view name);
 
 /// While it lives, errors about ops of this thread name the API's function
 /// instead of the op; of nested ones the outermost.
@@ -72,9 +91,11 @@ struct ScanStep {
 using ScanBody = std::function<ScanStep(ScanTrace &trace, const Tensors &slices,
                                         const Tensors &states)>;
 /// Appends a `ktn.scan` of the time-major `xs`: the last states and the stacked
-/// outputs. `body` is called once.
+/// outputs. `body` is called once. The gradient keeps the states of each step,
+/// or one in `checkpointEvery`.
 ScanStep emitScan(const Tensors &xs, const Tensors &initial, bool reverse,
-                  const ScanBody &body);
+                  const ScanBody &body,
+                  std::optional<int64_t> checkpointEvery = std::nullopt);
 
 /// `axis` counted from the front. Throws Error when x has no such axis.
 int64_t normalizeAxis(int64_t axis, int64_t rank, std::string_view function);

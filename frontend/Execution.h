@@ -25,9 +25,13 @@ private:
 
 /// Code for one signature, and what it was made of.
 struct Compiled {
-  std::unique_ptr<CompiledModel> model;
+  std::vector<Shape> shapes; ///< of the inputs, without the state
+  bool training = false;
+  Choices choices;
+  /// Shared with functions of the same structure: the names in it are theirs.
+  std::shared_ptr<const LoadedCode> loaded;
   const ktn_model_info_t *info = nullptr;
-  std::vector<VariablePtr> state;
+  std::vector<VariablePtr> state, updated;
   std::vector<std::pair<VariablePtr, uint64_t>> folded; ///< with its version
   std::mutex running;
   std::unique_ptr<Arena> arena; ///< of the call that holds `running`

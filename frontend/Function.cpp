@@ -1,8 +1,10 @@
 //===- Function.cpp - compiled functions of a graph -----------------------===//
+#include "Cache.h"
 #include "Diagnostics.h"
 #include "Execution.h"
 
 #include "codegen/Compile.h"
+#include "ir/Ktn.h"
 #include "keratin/backend.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -13,8 +15,6 @@
 using namespace mlir;
 
 namespace keratin::backend {
-
-using Lock = std::lock_guard<std::recursive_mutex>;
 
 namespace {
 
@@ -79,25 +79,78 @@ WeightsPlacement parsePlacement(const std::string &name) {
 struct Function::Impl {
   std::shared_ptr<Graph> graph; // first: the code below refers to its context
   Cut cut;
+  /// As the caller sees them. Those of the cut are without the learning phase.
   std::vector<TensorInfo> inputs, outputs;
+  std::optional<size_t> phaseInput;
+  bool foldVariables = true;
+  bool readsPhase = false, updates = false, choosesShapes = false;
   CompileSettings settings;
-  std::map<std::vector<Shape>, std::shared_ptr<Compiled>> cache;
+  /// Variables that changed between calls: arguments of later code.
+  std::set<VariablePtr> live;
+  /// The code of the last call first.
+  std::vector<std::shared_ptr<Compiled>> cache;
 
-  std::vector<Array> checkInputs(const std::vector<Array> &arrays) const;
-  /// Code for these shapes with the present values of variables.
-  std::shared_ptr<Compiled> prepare(const std::vector<Shape> &shapes);
-  std::unique_ptr<CompiledModel> compileFor(const CompileOptions &options,
-                                            Compiled *record);
-  Extraction extractFor(const CompileOptions &options);
+  /// What is to be evaluated before code is chosen, after the choices so far.
+  struct Conditions {
+    Tensors tensors;
+    std::shared_ptr<Impl> function;
+  };
+  std::map<std::pair<bool, Choices>, Conditions> conditions;
+
+  bool trains(const std::vector<Array> &given) const;
+  std::vector<Array> checkInputs(const std::vector<Array> &given) const;
+  std::vector<Array> call(bool training, std::vector<Array> arguments);
+
+  /// The choices that these inputs and the variables give.
+  Choices choose(bool training, const std::vector<Array> &arguments);
+  Conditions conditionsAfter(const Circumstances &known);
+  /// A function of some of the inputs that changes nothing.
+  std::shared_ptr<Impl> makeAside(const Tensors &inputs,
+                                  const Tensors &outputs) const;
+  /// Choices for code that is called by others, as far as they are known now.
+  Choices chooseForSaving(bool training);
+
+  /// Code for inputs of these shapes with the present values of variables.
+  std::shared_ptr<Compiled> prepare(const std::vector<Shape> &shapes,
+                                    bool training, const Choices &choices);
+  std::shared_ptr<Compiled> find(const std::vector<Shape> &shapes,
+                                 bool training, const Choices &choices);
+  bool isStale(const Compiled &code);
+  Circumstances circumstances(bool training, Choices choices) const;
+  std::unique_ptr<CompiledModel> compileExtraction(Extraction extraction,
+                                                   CompileOptions options);
   CompileOptions optionsFor(const CompileSettings &settings) const;
+
+  Extraction extractForSaving(const SaveOptions &options,
+                              const std::string &symbol);
   CompileOptions optionsFor(const SaveOptions &options,
                             const std::string &prefix) const;
   std::vector<Shape> savedShapes(const SaveOptions &options) const;
+  /// What is saved, compiled.
+  std::unique_ptr<CompiledModel> compileForSaving(const SaveOptions &options,
+                                                  const std::string &prefix);
   /// The module after the passes up to a stage.
-  OwningOpRef<ModuleOp> lowerTo(Stage stage, const CompileOptions &options);
-  /// Assigns what comes after the outputs to the variables.
-  void update(llvm::ArrayRef<Array> results);
+  OwningOpRef<ModuleOp> lowerTo(Stage stage, const SaveOptions &options,
+                                const std::string &prefix);
 };
+
+namespace {
+/// At its end the constants go that a compilation made on its way.
+class Leftovers {
+public:
+  explicit Leftovers(Graph &graph) : graph(graph) {}
+  ~Leftovers() { graph.dropCompiledBlobs(); }
+  Leftovers(const Leftovers &) = delete;
+  Leftovers &operator=(const Leftovers &) = delete;
+
+private:
+  Graph &graph;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
 
 static void checkDims(const TensorInfo &input, const Shape &shape) {
   bool fits = shape.size() == input.shape.size();
@@ -108,15 +161,30 @@ static void checkDims(const TensorInfo &input, const Shape &shape) {
                 " but the function takes " + shapeName(input.shape));
 }
 
+bool Function::Impl::trains(const std::vector<Array> &given) const {
+  if (!phaseInput)
+    return false;
+  const Array &phase = given[*phaseInput];
+  if (phase.size() != 1)
+    throw Error("input '" + inputs[*phaseInput].name + "' has shape " +
+                shapeName(phase.shape()) + " but must be one number");
+  // Code that does not ask is the same for both.
+  return readsPhase && phase.at(0) != 0;
+}
+
 std::vector<Array>
-Function::Impl::checkInputs(const std::vector<Array> &arrays) const {
-  if (arrays.size() != inputs.size())
+Function::Impl::checkInputs(const std::vector<Array> &given) const {
+  if (given.size() != inputs.size())
     throw Error("function '" + cut.function + "' takes " +
                 std::to_string(inputs.size()) + " inputs (" +
-                listNames(inputs) + ") but " + std::to_string(arrays.size()) +
+                listNames(inputs) + ") but " + std::to_string(given.size()) +
                 " are given");
   std::vector<Array> checked;
-  for (auto [input, array] : llvm::zip_equal(inputs, arrays)) {
+  checked.reserve(given.size() + 8);
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    if (index == phaseInput)
+      continue;
+    const Array &array = given[index];
     checkDims(input, array.shape());
     if (!isConvertible(array.dtype(), input.dtype))
       throw Error("input '" + input.name + "' has dtype " +
@@ -158,6 +226,8 @@ Function::Impl::savedShapes(const SaveOptions &options) const {
                 " shapes are given");
   std::vector<Shape> shapes;
   for (auto [index, input] : llvm::enumerate(inputs)) {
+    if (index == phaseInput)
+      continue;
     Shape shape = input.shape;
     if (!options.inputShapes.empty()) {
       shape = options.inputShapes[index];
@@ -192,21 +262,31 @@ CompileOptions Function::Impl::optionsFor(const SaveOptions &options,
   return result;
 }
 
-Extraction Function::Impl::extractFor(const CompileOptions &options) {
-  return extract(*graph, cut, options.name);
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+Circumstances Function::Impl::circumstances(bool training,
+                                            Choices choices) const {
+  Circumstances known;
+  known.training = training;
+  known.choices = std::move(choices);
+  known.foldVariables = foldVariables;
+  known.live = live;
+  return known;
+}
+
+/// The state follows the inputs.
+static void appendStateShapes(const Extraction &extraction,
+                              CompileOptions &options) {
+  for (const VariablePtr &variable : extraction.state)
+    options.inputShapes.push_back(variable->value.shape());
 }
 
 std::unique_ptr<CompiledModel>
-Function::Impl::compileFor(const CompileOptions &given, Compiled *record) {
-  Extraction extraction = extractFor(given);
-  CompileOptions options = given;
-  for (const VariablePtr &variable : extraction.state)
-    options.inputShapes.push_back(variable->value.shape());
-  if (record) {
-    record->state = extraction.state;
-    for (const VariablePtr &variable : extraction.folded)
-      record->folded.emplace_back(variable, variable->version);
-  }
+Function::Impl::compileExtraction(Extraction extraction,
+                                  CompileOptions options) {
+  appendStateShapes(extraction, options);
   Diagnostics diagnostics(graph->getContext());
   std::unique_ptr<CompiledModel> model =
       compile(std::move(extraction.module), options);
@@ -216,48 +296,197 @@ Function::Impl::compileFor(const CompileOptions &given, Compiled *record) {
   return model;
 }
 
-std::shared_ptr<Compiled>
-Function::Impl::prepare(const std::vector<Shape> &shapes) {
-  if (auto found = cache.find(shapes); found != cache.end()) {
-    // A variable that changes between calls becomes an argument of later code:
-    // it is compiled once more and not again.
-    bool stale = false;
-    for (const auto &[variable, version] : found->second->folded)
-      if (variable->version != version) {
-        cut.live.insert(variable);
-        stale = true;
-      }
-    if (!stale)
-      return found->second;
-    cache.erase(found);
-  }
-  auto code = std::make_shared<Compiled>();
-  CompileOptions options = optionsFor(settings);
-  options.inputShapes = shapes;
-  code->model = compileFor(options, code.get());
-  Diagnostics diagnostics(graph->getContext());
-  code->info = code->model->load();
-  if (!code->info)
-    throw Error(diagnostics.message("function '" + cut.function +
-                                    "' could not be loaded"));
-  cache[shapes] = code;
+/// A variable that changes between calls becomes an argument of later code:
+/// what folded it is compiled once more and not again.
+bool Function::Impl::isStale(const Compiled &code) {
+  bool stale = false;
+  for (const auto &[variable, version] : code.folded)
+    if (variable->version != version) {
+      live.insert(variable);
+      stale = true;
+    }
+  return stale;
+}
+
+std::shared_ptr<Compiled> Function::Impl::find(const std::vector<Shape> &shapes,
+                                               bool training,
+                                               const Choices &choices) {
+  auto found = llvm::find_if(cache, [&](const auto &code) {
+    return code->training == training && code->shapes == shapes &&
+           code->choices == choices;
+  });
+  if (found == cache.end())
+    return nullptr;
+  std::shared_ptr<Compiled> code = *found;
+  cache.erase(found);
+  if (isStale(*code))
+    return nullptr;
+  cache.insert(cache.begin(), code);
   return code;
 }
 
-void Function::Impl::update(llvm::ArrayRef<Array> results) {
-  for (auto [update, value] :
-       llvm::zip_equal(cut.updates, results.drop_front(outputs.size()))) {
-    update.first->value = value;
-    ++update.first->version;
+std::shared_ptr<Compiled>
+Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
+                        const Choices &choices) {
+  if (std::shared_ptr<Compiled> code = find(shapes, training, choices))
+    return code;
+  Leftovers leftovers(*graph);
+  auto code = std::make_shared<Compiled>();
+  code->shapes = shapes;
+  code->training = training;
+  code->choices = choices;
+  CompileOptions options = optionsFor(settings);
+  options.inputShapes = shapes;
+  Extraction extraction =
+      extract(*graph, cut, circumstances(training, choices), options.name);
+  code->state = extraction.state;
+  code->updated = extraction.updated;
+  for (const VariablePtr &variable : extraction.folded)
+    code->folded.emplace_back(variable, variable->version);
+  appendStateShapes(extraction, options);
+  Diagnostics diagnostics(graph->getContext());
+  code->loaded = compileCached(std::move(extraction.module), options);
+  if (!code->loaded)
+    throw Error(diagnostics.message("function '" + cut.function +
+                                    "' could not be compiled"));
+  code->info = &code->loaded->info();
+  cache.insert(cache.begin(), code);
+  return code;
+}
+
+//===----------------------------------------------------------------------===//
+// Choices between shapes
+//===----------------------------------------------------------------------===//
+
+std::shared_ptr<Function::Impl>
+Function::Impl::makeAside(const Tensors &inputs, const Tensors &outputs) const {
+  auto aside = std::make_shared<Impl>();
+  aside->graph = graph;
+  aside->settings = settings;
+  aside->foldVariables = false;
+  aside->choosesShapes = true;
+  aside->cut.inputs = inputs;
+  aside->cut.outputs = outputs;
+  aside->cut.commits = false;
+  aside->cut.function = cut.function + "_condition";
+  if (!inputs.empty())
+    aside->cut.inputNames = cut.inputNames;
+  for (size_t index = 0; index < outputs.size(); ++index)
+    aside->cut.outputNames.push_back("condition_" + std::to_string(index));
+  return aside;
+}
+
+Function::Impl::Conditions
+Function::Impl::conditionsAfter(const Circumstances &known) {
+  Conditions result;
+  result.tensors = survey(*graph, cut, known).openConditions;
+  if (!result.tensors.empty())
+    result.function = makeAside(cut.inputs, result.tensors);
+  return result;
+}
+
+Choices Function::Impl::choose(bool training,
+                               const std::vector<Array> &arguments) {
+  Choices choices;
+  while (choosesShapes) {
+    auto [found, isNew] = conditions.try_emplace({training, choices});
+    if (isNew)
+      found->second = conditionsAfter(circumstances(training, choices));
+    const Conditions &next = found->second;
+    if (next.tensors.empty())
+      break;
+    std::vector<Array> values = next.function->call(training, arguments);
+    for (auto [condition, value] : llvm::zip_equal(next.tensors, values))
+      choices[condition.id()] = value.at(0) != 0;
   }
+  return choices;
+}
+
+Choices Function::Impl::chooseForSaving(bool training) {
+  Circumstances known = circumstances(training, {});
+  llvm::DenseSet<const void *> unknown;
+  for (bool more = choosesShapes; more;) {
+    more = false;
+    for (const Tensor &condition : survey(*graph, cut, known).openConditions) {
+      if (unknown.contains(condition.id()))
+        continue;
+      try {
+        std::vector<Array> value =
+            makeAside({}, {condition})->call(training, {});
+        known.choices[condition.id()] = value[0].at(0) != 0;
+        more = true;
+      } catch (const Error &) {
+        // It depends on inputs: perhaps the shapes are the same by then.
+        unknown.insert(condition.id());
+      }
+    }
+  }
+  return known.choices;
+}
+
+//===----------------------------------------------------------------------===//
+// Calling
+//===----------------------------------------------------------------------===//
+
+std::vector<Array> Function::Impl::call(bool training,
+                                        std::vector<Array> arguments) {
+  std::optional<Graph::Lock> lock(std::in_place, graph);
+  Choices choices = choose(training, arguments);
+  std::vector<Shape> shapes;
+  shapes.reserve(arguments.size());
+  for (const Array &argument : arguments)
+    shapes.push_back(argument.shape());
+  std::shared_ptr<Compiled> code = prepare(shapes, training, choices);
+  for (const VariablePtr &variable : code->state)
+    arguments.push_back(variable->value);
+  // Who changes variables keeps others from them until they are changed.
+  if (code->updated.empty())
+    lock.reset();
+  std::vector<Array> results = run(*code, arguments);
+  size_t next = results.size() - code->updated.size();
+  for (const VariablePtr &variable : code->updated) {
+    variable->value = std::move(results[next++]);
+    ++variable->version;
+  }
+  results.resize(results.size() - code->updated.size());
+  return results;
+}
+
+std::vector<Array> Function::operator()(const std::vector<Array> &given) const {
+  std::vector<Array> arguments = impl->checkInputs(given);
+  bool training = impl->trains(given);
+  if (impl->outputs.empty() && !impl->updates)
+    return {};
+  return impl->call(training, std::move(arguments));
+}
+
+//===----------------------------------------------------------------------===//
+// Saving
+//===----------------------------------------------------------------------===//
+
+Extraction Function::Impl::extractForSaving(const SaveOptions &options,
+                                            const std::string &symbol) {
+  Circumstances known;
+  known.training = options.training;
+  known.choices = chooseForSaving(options.training);
+  known.keepOpenChoices = true;
+  return extract(*graph, cut, known, symbol);
+}
+
+std::unique_ptr<CompiledModel>
+Function::Impl::compileForSaving(const SaveOptions &options,
+                                 const std::string &prefix) {
+  CompileOptions compileOptions = optionsFor(options, prefix);
+  return compileExtraction(extractForSaving(options, compileOptions.name),
+                           compileOptions);
 }
 
 OwningOpRef<ModuleOp> Function::Impl::lowerTo(Stage stage,
-                                              const CompileOptions &given) {
-  Extraction extraction = extractFor(given);
-  CompileOptions options = given;
-  for (const VariablePtr &variable : extraction.state)
-    options.inputShapes.push_back(variable->value.shape());
+                                              const SaveOptions &given,
+                                              const std::string &prefix) {
+  CompileOptions options = optionsFor(given, prefix);
+  Extraction extraction = extractForSaving(given, options.name);
+  appendStateShapes(extraction, options);
   Diagnostics diagnostics(graph->getContext());
   if (failed(runPipeline(*extraction.module, stage, options)))
     throw Error(diagnostics.message("function '" + cut.function +
@@ -269,36 +498,16 @@ OwningOpRef<ModuleOp> Function::Impl::lowerTo(Stage stage,
 // The handle
 //===----------------------------------------------------------------------===//
 
-std::vector<Array> Function::operator()(const std::vector<Array> &given) const {
-  std::vector<Array> arguments = impl->checkInputs(given);
-  std::shared_ptr<Compiled> code;
-  if (impl->outputs.empty() && impl->cut.updates.empty())
-    return {};
-  std::unique_lock<std::recursive_mutex> lock(impl->graph->mutex);
-  std::vector<Shape> shapes;
-  for (const Array &argument : arguments)
-    shapes.push_back(argument.shape());
-  code = impl->prepare(shapes);
-  for (const VariablePtr &variable : code->state)
-    arguments.push_back(variable->value);
-  // Who changes variables keeps others from them until they are changed.
-  if (impl->cut.updates.empty())
-    lock.unlock();
-  std::vector<Array> results = run(*code, arguments);
-  impl->update(results);
-  results.resize(impl->outputs.size());
-  return results;
-}
-
 const std::vector<TensorInfo> &Function::inputs() const { return impl->inputs; }
 const std::vector<TensorInfo> &Function::outputs() const {
   return impl->outputs;
 }
 
 void Function::configure(const CompileSettings &settings) {
-  Lock lock(impl->graph->mutex);
+  Graph::Lock lock(impl->graph);
   impl->settings = settings;
   impl->cache.clear();
+  impl->conditions.clear();
 }
 
 static std::vector<KernelInfo> kernelsOf(const CompiledModel &model) {
@@ -316,18 +525,18 @@ static std::vector<KernelInfo> kernelsOf(const CompiledModel &model) {
 std::vector<KernelInfo> Function::save(const std::string &prefix,
                                        const SaveOptions &options) const {
   Emit emit = parseProduct(options.emit);
-  Lock lock(impl->graph->mutex);
-  CompileOptions compileOptions = impl->optionsFor(options, prefix);
+  Graph::Lock lock(impl->graph);
+  Leftovers leftovers(*impl->graph);
   std::string failure = "'" + prefix + "' could not be written";
   if (std::optional<Stage> stage = stageOf(emit)) {
-    OwningOpRef<ModuleOp> module = impl->lowerTo(*stage, compileOptions);
+    OwningOpRef<ModuleOp> module = impl->lowerTo(*stage, options, prefix);
     Diagnostics diagnostics(impl->graph->getContext());
     if (failed(writeIr(*module, prefix, /*withWeights=*/true)))
       throw Error(diagnostics.message(failure));
     return {};
   }
   std::unique_ptr<CompiledModel> model =
-      impl->compileFor(compileOptions, nullptr);
+      impl->compileForSaving(options, prefix);
   Diagnostics diagnostics(impl->graph->getContext());
   if (failed(model->write(emit, prefix)))
     throw Error(diagnostics.message(failure));
@@ -337,13 +546,12 @@ std::vector<KernelInfo> Function::save(const std::string &prefix,
 std::string Function::lower(std::string_view stage,
                             const SaveOptions &options) const {
   Emit emit = parseProduct(stage);
-  Lock lock(impl->graph->mutex);
-  CompileOptions compileOptions = impl->optionsFor(options, "");
+  Graph::Lock lock(impl->graph);
+  Leftovers leftovers(*impl->graph);
   if (std::optional<Stage> known = stageOf(emit))
-    return irText(*impl->lowerTo(*known, compileOptions),
+    return irText(*impl->lowerTo(*known, options, ""),
                   /*withWeights=*/false);
-  std::unique_ptr<CompiledModel> model =
-      impl->compileFor(compileOptions, nullptr);
+  std::unique_ptr<CompiledModel> model = impl->compileForSaving(options, "");
   Diagnostics diagnostics(impl->graph->getContext());
   if (FailureOr<std::string> text = model->text(emit); succeeded(text))
     return *text;
@@ -351,8 +559,9 @@ std::string Function::lower(std::string_view stage,
 }
 
 std::vector<KernelInfo> Function::kernels(const SaveOptions &options) const {
-  Lock lock(impl->graph->mutex);
-  return kernelsOf(*impl->compileFor(impl->optionsFor(options, ""), nullptr));
+  Graph::Lock lock(impl->graph);
+  Leftovers leftovers(*impl->graph);
+  return kernelsOf(*impl->compileForSaving(options, ""));
 }
 
 const ktn_model_info_t *
@@ -361,10 +570,15 @@ Function::compiled(const std::vector<Shape> &inputShapes) const {
     throw Error("function '" + impl->cut.function + "' takes " +
                 std::to_string(impl->inputs.size()) + " inputs but " +
                 std::to_string(inputShapes.size()) + " shapes are given");
-  for (auto [input, shape] : llvm::zip_equal(impl->inputs, inputShapes))
-    checkDims(input, shape);
-  Lock lock(impl->graph->mutex);
-  return impl->prepare(inputShapes)->info;
+  std::vector<Shape> shapes;
+  for (auto [index, input] : llvm::enumerate(impl->inputs)) {
+    if (index == impl->phaseInput)
+      continue;
+    checkDims(input, inputShapes[index]);
+    shapes.push_back(inputShapes[index]);
+  }
+  Graph::Lock lock(impl->graph);
+  return impl->prepare(shapes, /*training=*/false, {})->info;
 }
 
 void Function::setProfileHook(const std::vector<Shape> &inputShapes,
@@ -373,9 +587,7 @@ void Function::setProfileHook(const std::vector<Shape> &inputShapes,
   if (!impl->settings.profile)
     throw Error("function '" + impl->cut.function +
                 "' is not compiled for profiling: configure it so");
-  compiled(inputShapes);
-  Lock lock(impl->graph->mutex);
-  impl->prepare(inputShapes)->model->setProfileHook(hook, user);
+  compiled(inputShapes)->set_profile(hook, user);
 }
 
 //===----------------------------------------------------------------------===//
@@ -388,14 +600,20 @@ TensorInfo infoOf(const Tensor &tensor, const std::string &name) {
   return {name, dtype(tensor), int_shape(tensor)};
 }
 
+bool isPhase(const Tensor &tensor) {
+  return Graph::valueOf(tensor).getDefiningOp<ktn::TrainingPhaseOp>() !=
+         nullptr;
+}
+
 std::vector<std::string> inputNames(const Tensors &inputs,
                                     const FunctionNames &names) {
   std::vector<std::string> result;
   for (auto [index, input] : llvm::enumerate(inputs)) {
     std::string own = name(input);
     result.push_back(index < names.inputs.size() ? names.inputs[index]
-                     : !own.empty() ? own
-                                    : "input_" + std::to_string(index));
+                     : !own.empty()              ? own
+                     : isPhase(input) ? "learning_phase"
+                                      : "input_" + std::to_string(index));
   }
   return distinct(result);
 }
@@ -410,35 +628,46 @@ std::vector<std::string> outputNames(const Tensors &outputs,
   return distinct(result);
 }
 
-/// `update` with its new value in the variable's dtype.
-std::pair<VariablePtr, Tensor> checkUpdate(Graph &graph, const Update &update) {
-  const auto &[target, value] = update;
-  VariablePtr variable = target.id() ? graph.findVariable(target) : nullptr;
-  if (!variable)
-    throw Error("update: the tensor is not a variable");
-  requireTensor(value, "update", "the new value of '" + variable->name + "'");
-  DType type = variable->value.dtype();
-  Tensor checked = value.id() ? value : graph.wrap(graph.unwrap(value, type));
-  if (dtype(checked) != type || int_shape(checked) != variable->value.shape())
-    throw Error("update: variable '" + variable->name + "' has shape " +
-                shapeName(variable->value.shape()) + " and dtype " +
-                std::string(dtypeName(type)) + " but its new value has " +
-                shapeName(int_shape(checked)) + " and " +
-                std::string(dtypeName(dtype(checked))));
-  return {variable, checked};
+/// What is evaluated for its assignments.
+Tensors eventsOf(Graph &graph, const std::vector<Update> &updates) {
+  Tensors events;
+  for (const Update &update : updates) {
+    if (update.variable)
+      events.push_back(graph.appendAssign(update.variable, update.value));
+    else if (update.value.id())
+      events.push_back(update.value);
+    else
+      throw Error("function: update " + std::to_string(events.size()) + " is " +
+                  (update.value ? "a number" : "None") +
+                  ", not a tensor that an update function gave");
+  }
+  return events;
 }
 
-std::vector<std::pair<VariablePtr, Tensor>>
-checkUpdates(Graph &graph, const std::vector<Update> &updates) {
-  std::vector<std::pair<VariablePtr, Tensor>> result;
-  for (const Update &update : updates) {
-    result.push_back(checkUpdate(graph, update));
-    for (size_t i = 0; i + 1 < result.size(); ++i)
-      if (result[i].first == result.back().first)
-        throw Error("update: variable '" + result[i].first->name +
-                    "' is updated twice by one function");
-  }
-  return result;
+/// What is known of the function before it is compiled. A phase that is fed may
+/// make an input unnecessary: it is enough if one of them does.
+void examine(Function::Impl &impl) {
+  Survey test;
+  std::optional<Error> problem;
+  auto look = [&](bool training) {
+    try {
+      Circumstances known;
+      known.training = training;
+      Survey found = survey(*impl.graph, impl.cut, known);
+      impl.readsPhase |= found.readsPhase;
+      impl.updates |= found.updates;
+      impl.choosesShapes |= !found.openConditions.empty();
+      return true;
+    } catch (const Error &error) {
+      problem = error;
+      return false;
+    }
+  };
+  bool works = look(/*training=*/false);
+  if (impl.phaseInput && (!works || impl.readsPhase))
+    works |= look(/*training=*/true);
+  if (!works)
+    throw *problem;
 }
 
 void checkFunctionInputs(const Tensors &inputs, const std::string &function) {
@@ -457,34 +686,48 @@ void checkFunctionInputs(const Tensors &inputs, const std::string &function) {
 
 Function function(const Tensors &inputs, const Tensors &outputs,
                   const std::vector<Update> &updates,
-                  const FunctionNames &names) {
+                  const FunctionNames &names, const FunctionOptions &options) {
   Tensors all = inputs;
   all.insert(all.end(), outputs.begin(), outputs.end());
   for (const Update &update : updates)
-    all.insert(all.end(), {update.first, update.second});
+    all.insert(all.end(), {update.variable, update.value});
   auto impl = std::make_shared<Function::Impl>();
   impl->graph = Graph::of(all);
-  Lock lock(impl->graph->mutex);
+  Graph::Lock lock(impl->graph);
 
   Cut &cut = impl->cut;
   cut.function = names.function;
-  cut.training = impl->graph->training;
   checkFunctionInputs(inputs, cut.function);
-  cut.inputs = inputs;
+  std::vector<std::string> named = inputNames(inputs, names);
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    impl->inputs.push_back(infoOf(input, named[index]));
+    if (isPhase(input)) {
+      impl->phaseInput = index;
+      continue;
+    }
+    cut.inputs.push_back(input);
+    cut.inputNames.push_back(named[index]);
+  }
   for (auto [index, output] : llvm::enumerate(outputs)) {
     requireTensor(output, "function '" + cut.function + "'",
                   "output " + std::to_string(index));
     cut.outputs.push_back(
         output.id() ? output : impl->graph->wrap(impl->graph->unwrap(output)));
   }
-  cut.updates = checkUpdates(*impl->graph, updates);
-  cut.inputNames = inputNames(inputs, names);
+  for (size_t index : options.afterUpdates)
+    if (index >= outputs.size())
+      throw Error("function '" + cut.function + "': output " +
+                  std::to_string(index) +
+                  " after the updates is not there: "
+                  "there are " +
+                  std::to_string(outputs.size()));
+  cut.afterUpdates = {options.afterUpdates.begin(), options.afterUpdates.end()};
+  cut.events = eventsOf(*impl->graph, updates);
   cut.outputNames = outputNames(outputs, names);
-  checkExtraction(cut);
-  for (auto [input, name] : llvm::zip_equal(cut.inputs, cut.inputNames))
-    impl->inputs.push_back(infoOf(input, name));
+  impl->foldVariables = options.foldVariables;
   for (auto [output, name] : llvm::zip_equal(cut.outputs, cut.outputNames))
     impl->outputs.push_back(infoOf(output, name));
+  examine(*impl);
   return Function(std::move(impl));
 }
 

@@ -1,6 +1,7 @@
 //===- Graph.cpp - the graph under the backend API ------------------------===//
 #include "Graph.h"
 
+#include "ControlScope.h"
 #include "Diagnostics.h"
 #include "codegen/Compile.h"
 #include "ir/Ktn.h"
@@ -134,12 +135,16 @@ ElementsAttr Graph::attributeOf(const Array &value, llvm::StringRef name) {
   AsmResourceBlob blob = UnmanagedAsmResourceBlob::allocateWithAlign(
       bytes, dtypeSize(value.dtype()),
       [owner = value.owner()](void *, size_t, size_t) {});
-  return DenseResourceElementsAttr::get(type, name, std::move(blob));
+  auto attribute = DenseResourceElementsAttr::get(type, name, std::move(blob));
+  blobs.insert(attribute.getRawHandle().getKey());
+  return attribute;
 }
 
 ElementsAttr Graph::attributeOf(Variable &variable) {
-  if (!variable.attribute || variable.attributeVersion != variable.version)
+  if (!variable.attribute || variable.attributeVersion != variable.version) {
+    dropBlob(variable.attribute);
     variable.attribute = attributeOf(variable.value, variable.name);
+  }
   variable.attributeVersion = variable.version;
   return variable.attribute;
 }
@@ -186,8 +191,12 @@ std::string Graph::uniqueName(llvm::StringRef name, llvm::StringRef fallback) {
   std::string scope = current_name_scope();
   std::string full = (scope.empty() ? "" : scope + "/") +
                      (name.empty() ? fallback : name).str();
-  unsigned count = nameCounts[full]++;
-  return count ? full + "_" + std::to_string(count) : full;
+  std::string unique = full;
+  // "w_1" may have been the name of somebody else's.
+  while (nameCounts.contains(unique))
+    unique = full + "_" + std::to_string(++nameCounts[full]);
+  nameCounts[unique];
+  return unique;
 }
 
 //===----------------------------------------------------------------------===//
@@ -196,7 +205,7 @@ std::string Graph::uniqueName(llvm::StringRef name, llvm::StringRef fallback) {
 
 Tensor Graph::wrap(Value value) {
   Tensor tensor;
-  tensor.graph = shared_from_this();
+  tensor.handle = std::make_shared<ValueHandle>(shared_from_this(), value);
   tensor.value = value.getAsOpaquePointer();
   tensor.kind = Tensor::Kind::Value;
   return tensor;
@@ -212,7 +221,8 @@ Value Graph::unwrap(const Tensor &tensor, DType dtype) {
     if (!llvm::is_contained(blocks, value.getParentBlock()))
       throw Error("a tensor made inside the step of a loop is used outside of "
                   "it: return it from the step");
-    return value;
+    ControlScope *scope = ControlScope::current(*this);
+    return scope ? scope->after(value) : value;
   }
   if (tensor.kind == Tensor::Kind::None)
     throw Error("a tensor is expected here, not None");
@@ -233,23 +243,42 @@ Tensor Graph::placeholder(const Shape &shape, DType dtype,
   return wrap(create(state)->getResult(0));
 }
 
+Value Graph::makeVariable(std::shared_ptr<Variable> variable) {
+  OperationState state(
+      NameLoc::get(StringAttr::get(context.get(), variable->name)),
+      ktn::ReadOp::getOperationName());
+  state.addTypes(typeOf(variable->value.shape(), variable->value.dtype()));
+  state.addAttribute("variable",
+                     FlatSymbolRefAttr::get(context.get(), variable->name));
+  // A variable outlives the step of a loop that makes it.
+  Value read = createAtTop(state)->getResult(0);
+  variables[read] = std::move(variable);
+  return read;
+}
+
 Tensor Graph::variable(const Array &value, std::string_view name) {
   auto variable = std::make_shared<Variable>();
   variable->name = uniqueName(llvm::StringRef(name), "variable");
   variable->value = value;
-  OperationState state(
-      NameLoc::get(StringAttr::get(context.get(), variable->name)),
-      ktn::ReadOp::getOperationName());
-  state.addTypes(typeOf(value.shape(), value.dtype()));
-  state.addAttribute("variable",
-                     FlatSymbolRefAttr::get(context.get(), variable->name));
-  // A variable outlives the step of a loop that makes it.
-  std::vector<Block *> outer(blocks.begin() + 1, blocks.end());
-  blocks.resize(1);
-  Value read = create(state)->getResult(0);
-  blocks.insert(blocks.end(), outer.begin(), outer.end());
-  variables[read] = std::move(variable);
-  return wrap(read);
+  return wrap(makeVariable(std::move(variable)));
+}
+
+Tensor Graph::randomState(uint64_t key) {
+  auto variable = std::make_shared<Variable>();
+  variable->name = uniqueName("", "random_state");
+  variable->value =
+      Array::of<int64_t>({2}, {static_cast<int64_t>(key), int64_t(0)});
+  variable->countsCalls = true;
+  return wrap(makeVariable(std::move(variable)));
+}
+
+Tensor Graph::trainingPhase() {
+  if (!phaseValue) {
+    OperationState state(locationFor("learning_phase"),
+                         ktn::TrainingPhaseOp::getOperationName());
+    phaseValue = createAtTop(state)->getResult(0);
+  }
+  return wrap(phaseValue);
 }
 
 Tensor Graph::constant(const Array &value, std::string_view name) {
@@ -315,10 +344,41 @@ Operation *Graph::create(OperationState &state) {
   }
   Operation *op = Operation::create(state);
   blocks.back()->push_back(op);
-  if (succeeded(verify(op, /*verifyRecursively=*/false)))
-    return op;
-  op->erase();
-  throw error();
+  if (failed(verify(op, /*verifyRecursively=*/false))) {
+    op->erase();
+    throw error();
+  }
+  inheritTraits(op);
+  if (ControlScope *scope = ControlScope::current(*this))
+    scope->noteMade(op);
+  return op;
+}
+
+Operation *Graph::createAtTop(OperationState &state) {
+  std::vector<Block *> inner(std::next(blocks.begin()), blocks.end());
+  blocks.resize(1);
+  llvm::scope_exit restore(
+      [&] { blocks.insert(blocks.end(), inner.begin(), inner.end()); });
+  return create(state);
+}
+
+/// What the op and its operands are, its results are.
+void Graph::inheritTraits(Operation *op) {
+  uint8_t found = isa<ktn::TrainingPhaseOp>(op) ? UsesPhase
+                  : isa<ktn::AssignOp>(op)      ? Assigns
+                                                : 0;
+  auto inherit = [&](Operation *from) {
+    for (Value operand : from->getOperands())
+      found |= traits.lookup(operand);
+  };
+  inherit(op);
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      if (!block.empty())
+        inherit(&block.back());
+  if (found)
+    for (Value result : op->getResults())
+      traits[result] = found;
 }
 
 /// The dtype that a number among the operands takes: that of the tensors it is
@@ -381,7 +441,7 @@ Tensors Graph::appendGradients(const Tensor &loss, const Tensors &variables) {
 Tensor emit(std::string_view mnemonic, const Tensors &operands,
             const Attributes &attributes, size_t required) {
   std::shared_ptr<Graph> graph = Graph::of(operands);
-  std::lock_guard<std::recursive_mutex> lock(graph->mutex);
+  Graph::Lock lock(graph);
   return graph->wrap(
       graph->append(mnemonic, operands, attributes, required)->getResult(0));
 }

@@ -3,6 +3,9 @@
 
 #include "keratin/backend.h"
 
+#include <atomic>
+#include <random>
+
 namespace keratin::backend {
 
 static thread_local std::vector<std::string> nameScopes;
@@ -37,6 +40,10 @@ std::string_view CalledAs::current(std::string_view fallback) {
   return calledFunction.empty() ? fallback : calledFunction;
 }
 
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
 static std::mutex sessionMutex;
 static std::shared_ptr<Graph> sessionGraph;
 /// The graph of the innermost GraphScope of this thread.
@@ -69,14 +76,64 @@ GraphScope::~GraphScope() { scopedGraph = std::move(previous); }
 std::shared_ptr<Graph> Graph::of(const Tensors &tensors) {
   std::shared_ptr<Graph> found;
   for (const Tensor &tensor : tensors) {
-    if (!tensor.graph)
+    if (!tensor.handle)
       continue;
-    if (found && found != tensor.graph)
+    if (found && found != tensor.handle->graph)
       throw Error("tensors of two graphs are combined: one was made before "
                   "clear_session() or in another GraphScope");
-    found = tensor.graph;
+    found = tensor.handle->graph;
   }
   return found ? found : current();
+}
+
+//===----------------------------------------------------------------------===//
+// Counts and sources
+//===----------------------------------------------------------------------===//
+
+int64_t get_uid(std::string_view prefix) {
+  std::shared_ptr<Graph> graph = Graph::current();
+  Graph::Lock lock(graph);
+  return ++graph->uids[std::string(prefix)];
+}
+
+std::map<std::string, int64_t> get_uids() {
+  std::shared_ptr<Graph> graph = Graph::current();
+  Graph::Lock lock(graph);
+  return graph->uids;
+}
+
+void reset_uids() {
+  std::shared_ptr<Graph> graph = Graph::current();
+  Graph::Lock lock(graph);
+  graph->uids.clear();
+}
+
+static std::atomic<bool> manualInitialization = false;
+
+void manual_variable_initialization(bool value) {
+  manualInitialization = value;
+}
+
+bool is_manual_variable_initialization() { return manualInitialization; }
+
+static std::mutex seedMutex;
+static std::function<uint64_t()> seedSource;
+
+void set_seed_source(std::function<uint64_t()> source) {
+  std::lock_guard<std::mutex> lock(seedMutex);
+  seedSource = std::move(source);
+}
+
+uint64_t draw_seed() {
+  std::function<uint64_t()> source;
+  {
+    std::lock_guard<std::mutex> lock(seedMutex);
+    source = seedSource;
+  }
+  if (source)
+    return source();
+  std::random_device device;
+  return (uint64_t(device()) << 32) | device();
 }
 
 } // namespace keratin::backend

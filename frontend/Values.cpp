@@ -4,15 +4,9 @@
 #include "ir/Ktn.h"
 #include "keratin/backend.h"
 
-#include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/SetVector.h"
-
 using namespace mlir;
 
 namespace keratin::backend {
-
-using Lock = std::lock_guard<std::recursive_mutex>;
 
 //===----------------------------------------------------------------------===//
 // Making
@@ -20,31 +14,74 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 Tensor placeholder(const Shape &shape, DType dtype, std::string_view name) {
   std::shared_ptr<Graph> graph = Graph::current();
-  Lock lock(graph->mutex);
+  Graph::Lock lock(graph);
   return graph->placeholder(shape, dtype, name);
 }
 
 Tensor variable(const Array &value, std::string_view name) {
   std::shared_ptr<Graph> graph = Graph::current();
-  Lock lock(graph->mutex);
+  Graph::Lock lock(graph);
   return graph->variable(value, name);
 }
 
 Tensor constant(const Array &value, std::string_view name) {
   std::shared_ptr<Graph> graph = Graph::current();
-  Lock lock(graph->mutex);
+  Graph::Lock lock(graph);
   return graph->constant(value, name);
 }
 
-Tensor learning_phase() { return emit("training_phase", {}); }
+Tensor variable(const Tensor &value, std::string_view name) {
+  requireTensor(value, "variable", "value");
+  return variable(value.isNumber() ? Array::full({}, value.number(), floatx())
+                                   : eval(value),
+                  name);
+}
+
+Tensor identity(const Tensor &x, std::string_view) {
+  requireTensor(x, "identity", "x");
+  std::shared_ptr<Graph> graph = Graph::of({x});
+  Graph::Lock lock(graph);
+  return graph->wrap(graph->unwrap(x));
+}
+
+Tensor randomState(std::optional<uint64_t> seed) {
+  uint64_t key = seed ? *seed : draw_seed();
+  std::shared_ptr<Graph> graph = Graph::current();
+  Graph::Lock lock(graph);
+  return graph->randomState(key);
+}
+
+//===----------------------------------------------------------------------===//
+// The learning phase
+//===----------------------------------------------------------------------===//
+
+Tensor learning_phase() {
+  std::shared_ptr<Graph> graph = Graph::current();
+  Graph::Lock lock(graph);
+  return graph->phase ? Tensor(*graph->phase) : graph->trainingPhase();
+}
 
 void set_learning_phase(int value) {
   if (value != 0 && value != 1)
     throw Error("learning phase is " + std::to_string(value) +
                 " but must be 0 or 1");
   std::shared_ptr<Graph> graph = Graph::current();
-  Lock lock(graph->mutex);
-  graph->training = value == 1;
+  Graph::Lock lock(graph);
+  graph->phase = value;
+}
+
+std::optional<int> fixed_learning_phase() {
+  std::shared_ptr<Graph> graph = Graph::current();
+  Graph::Lock lock(graph);
+  return graph->phase;
+}
+
+bool uses_learning_phase(const Tensor &x) {
+  if (!x.id())
+    return false;
+  const std::shared_ptr<Graph> &graph = Graph::ownerOf(x);
+  Graph::Lock lock(graph);
+  return graph->hasTrait(Graph::valueOf(x), Graph::UsesPhase);
 }
 
 //===----------------------------------------------------------------------===//
@@ -62,7 +99,7 @@ static std::shared_ptr<Variable> variableOf(const Tensor &x) {
   if (!x.id())
     return nullptr;
   const std::shared_ptr<Graph> &graph = Graph::ownerOf(x);
-  Lock lock(graph->mutex);
+  Graph::Lock lock(graph);
   return graph->findVariable(x);
 }
 
@@ -109,17 +146,19 @@ int64_t count_params(const Tensor &x) {
 
 Array eval(const Tensor &x) {
   requireTensor(x, "eval", "x");
+  if (x.isNumber())
+    throw Error("eval: x is the number " + std::to_string(x.number()) +
+                ", not a tensor");
   if (is_variable(x))
     return get_value(x);
-  return function({}, {x})({}).front();
+  return function({}, {x}, {}, {.function = "eval"})({}).front();
 }
 
 Array get_value(const Tensor &x) {
-  requireTensor(x, "get_value", "x");
   std::shared_ptr<Variable> variable = variableOf(x);
   if (!variable)
     return eval(x);
-  Lock lock(Graph::ownerOf(x)->mutex);
+  Graph::Lock lock(Graph::ownerOf(x));
   return variable->value;
 }
 
@@ -134,7 +173,7 @@ void set_value(const Tensor &x, const Array &value) {
   std::shared_ptr<Variable> variable = variableOf(x);
   if (!variable)
     throw Error("set_value: the tensor is not a variable");
-  Lock lock(Graph::ownerOf(x)->mutex);
+  Graph::Lock lock(Graph::ownerOf(x));
   if (value.shape() != variable->value.shape())
     throw Error("set_value: variable '" + variable->name + "' has shape " +
                 shapeName(variable->value.shape()) + " but the value has " +
@@ -146,111 +185,6 @@ void set_value(const Tensor &x, const Array &value) {
 void batch_set_value(const std::vector<std::pair<Tensor, Array>> &tuples) {
   for (const auto &[tensor, value] : tuples)
     set_value(tensor, value);
-}
-
-//===----------------------------------------------------------------------===//
-// Gradients
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Walks from a loss to what it depends on.
-class GradientPaths {
-public:
-  explicit GradientPaths(Value loss) {
-    walk(loss, connected, [&](Operation *op) {
-      if (isDifferentiable(op))
-        return true;
-      if (!isa<ktn::StopGradientOp>(op))
-        blocking.push_back(op);
-      return false;
-    });
-  }
-
-  /// Whether the loss depends on `value` through differentiable ops. Throws
-  /// Error when it depends on it only through ops without a derivative.
-  bool connects(Value value) const {
-    if (connected.contains(value))
-      return true;
-    for (Operation *op : blocking)
-      for (Value operand : inputsOf(op)) {
-        llvm::DenseSet<Value> behind;
-        walk(operand, behind,
-             [](Operation *op) { return !isa<ktn::StopGradientOp>(op); });
-        if (behind.contains(value))
-          throw Error("gradients: " + op->getName().stripDialect().str() +
-                      ", through which the loss depends on a variable, has no "
-                      "derivative");
-      }
-    return false;
-  }
-
-private:
-  static bool isFloating(Value value) {
-    return isa<FloatType>(getElementTypeOrSelf(value));
-  }
-
-  static bool isDifferentiable(Operation *op) {
-    return !isa<ktn::StopGradientOp>(op) &&
-           (isa<ktn::VjpOpInterface, ktn::GradientsOp>(op) ||
-            inputsOf(op).empty());
-  }
-
-  /// The operands, and what a loop uses from outside.
-  static SetVector<Value> inputsOf(Operation *op) {
-    SetVector<Value> inputs;
-    getUsedValuesDefinedAbove(op->getRegions(), inputs);
-    inputs.insert(op->operand_begin(), op->operand_end());
-    return inputs;
-  }
-
-  /// Adds to `seen` the floats on which `value` depends, as far as `passes`.
-  static void walk(Value value, llvm::DenseSet<Value> &seen,
-                   llvm::function_ref<bool(Operation *)> passes) {
-    SmallVector<Value> pending{value};
-    seen.insert(value);
-    while (!pending.empty()) {
-      Operation *op = pending.pop_back_val().getDefiningOp();
-      if (!op || !passes(op))
-        continue;
-      for (Value operand : inputsOf(op))
-        if (isFloating(operand) && seen.insert(operand).second)
-          pending.push_back(operand);
-    }
-  }
-
-  llvm::DenseSet<Value> connected;
-  SmallVector<Operation *> blocking;
-};
-
-} // namespace
-
-Tensors gradients(const Tensor &loss, const Tensors &variables) {
-  requireTensor(loss, "gradients", "loss");
-  Tensors all = variables;
-  all.push_back(loss);
-  std::shared_ptr<Graph> graph = Graph::of(all);
-  Lock lock(graph->mutex);
-  if (!loss.id())
-    return Tensors(variables.size());
-
-  GradientPaths paths(Graph::valueOf(loss));
-  Tensors connected;
-  for (const Tensor &variable : variables) {
-    requireTensor(variable, "gradients", "a variable");
-    if (paths.connects(Graph::valueOf(variable)))
-      connected.push_back(variable);
-  }
-  if (connected.empty())
-    return Tensors(variables.size());
-
-  Tensors found = graph->appendGradients(loss, connected);
-  Tensors result;
-  auto next = found.begin();
-  for (const Tensor &variable : variables)
-    result.push_back(paths.connects(Graph::valueOf(variable)) ? *next++
-                                                              : Tensor());
-  return result;
 }
 
 } // namespace keratin::backend

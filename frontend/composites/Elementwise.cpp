@@ -1,4 +1,4 @@
-//===- Elementwise.cpp - formulas on elements, and updates ----------------===//
+//===- Elementwise.cpp - formulas on elements -----------------------------===//
 #include "../Emit.h"
 #include "keratin/backend.h"
 
@@ -22,37 +22,6 @@ Tensor isnan(const Tensor &x) { return not_equal(x, x); }
 
 Tensor isfinite(const Tensor &x) {
   return less(abs(x), std::numeric_limits<double>::infinity());
-}
-
-Tensor in_train_phase(const Tensor &x, const Tensor &alt,
-                      std::optional<bool> training) {
-  if (training)
-    return *training ? x : alt;
-  return switch_(learning_phase(), x, alt);
-}
-
-Tensor in_test_phase(const Tensor &x, const Tensor &alt,
-                     std::optional<bool> training) {
-  return in_train_phase(alt, x, training);
-}
-
-//===----------------------------------------------------------------------===//
-// Updates
-//===----------------------------------------------------------------------===//
-
-Update update(const Tensor &x, const Tensor &new_x) { return {x, new_x}; }
-
-Update update_add(const Tensor &x, const Tensor &increment) {
-  return {x, x + increment};
-}
-
-Update update_sub(const Tensor &x, const Tensor &decrement) {
-  return {x, x - decrement};
-}
-
-Update moving_average_update(const Tensor &x, const Tensor &value,
-                             double momentum) {
-  return {x, x - (x - value) * (1 - momentum)};
 }
 
 } // namespace keratin::backend

@@ -1,4 +1,6 @@
 //===- Fills.cpp - tensors of one value, and of positions -----------------===//
+#include "Extents.h"
+
 #include "../Emit.h"
 #include "keratin/backend.h"
 
@@ -31,7 +33,7 @@ static Tensor fillLike(const Tensor &x, double value, DType dtype) {
   Tensor scalar = constant(Array::full({}, value, dtype), "");
   Shape shape = int_shape(x);
   bool known = std::find(shape.begin(), shape.end(), None) == shape.end();
-  return emit("broadcast_to", {scalar, known ? Tensor() : backend::shape(x)},
+  return emit("broadcast_to", {scalar, known ? Tensor() : extentsOf(x)},
               {{"target", Extents{shape}}}, /*required=*/1);
 }
 
@@ -57,11 +59,6 @@ Tensor eye(int64_t size, DType dtype, std::string_view name) {
   return constant(array, name);
 }
 
-Tensor identity(const Tensor &x, std::string_view) {
-  requireTensor(x, "identity", "x");
-  return x;
-}
-
 Tensor arange(int64_t start, std::optional<int64_t> stop, int64_t step,
               DType dtype) {
   if (!stop)
@@ -77,16 +74,46 @@ Tensor arange(int64_t start, std::optional<int64_t> stop, int64_t step,
   return constant(array);
 }
 
+Tensor arange(const Tensor &start, const Tensor &stop, int64_t step,
+              DType dtype) {
+  CalledAs function("arange");
+  requireTensor(start, "arange", "start");
+  if (!stop)
+    return arange(Tensor(0), start, step, dtype);
+  if (step == 0)
+    throw Error("arange: step is 0");
+  for (const Tensor &bound : {start, stop})
+    if (ndim(bound) != 0)
+      throw Error("arange: a bound has shape " + shapeName(int_shape(bound)) +
+                  " but must be a scalar");
+  auto wide = [](const Tensor &bound) {
+    return bound.id() ? cast(bound, DType::Int64)
+                      : constant(bound.number(), DType::Int64);
+  };
+  Tensor first = wide(start), span = wide(stop) - first;
+  Tensor count = floor_divide(span + (step > 0 ? step - 1 : step + 1), step);
+  Dims extent = resolve({maximum(count, 0)});
+  Tensor shape = hasTensors(extent) ? extentsTensor(extent, {}) : Tensor();
+  Tensor positions = emit("iota", {shape},
+                          {{"target", Extents{knownExtents(extent)}},
+                           {"axis", int64_t(0)},
+                           {"dtype", DType::Int64}},
+                          /*required=*/0);
+  return cast(positions * step + first, dtype);
+}
+
 Dim extent(const Tensor &x, int64_t axis) {
   axis = normalizeAxis(axis, ndim(x), "extent");
   int64_t known = int_shape(x)[axis];
   if (known != None)
     return known;
-  return squeeze(slice(shape(x), {axis}, {1}), 0);
+  return squeeze(slice(extentsOf(x), {axis}, {1}), 0);
 }
 
 Tensor size(const Tensor &x, std::string_view) {
-  return cast(prod(shape(x)), DType::Int32);
+  CalledAs function("size");
+  requireTensor(x, "size", "x");
+  return cast(prod(extentsOf(x.id() ? x : constant(x.number()))), DType::Int32);
 }
 
 } // namespace keratin::backend

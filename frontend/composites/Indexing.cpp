@@ -1,4 +1,6 @@
 //===- Indexing.cpp - parts and choices of elements -----------------------===//
+#include "Extents.h"
+
 #include "../Emit.h"
 #include "keratin/backend.h"
 
@@ -10,20 +12,49 @@ namespace keratin::backend {
 // Slices
 //===----------------------------------------------------------------------===//
 
-Tensor slice(const Tensor &x, const std::vector<int64_t> &start,
-             const std::vector<int64_t> &size) {
+/// The elements of x at start, start + 1 … along one axis.
+static Tensor sliceComputed(const Tensor &x, int64_t axis, const Dim &start,
+                            const Dim &size) {
+  Dim count = size;
+  if (!size.tensor && size.extent == -1) {
+    Dim extent = backend::extent(x, axis);
+    Tensor whole = extent.tensor ? extent.tensor : Tensor(extent.extent);
+    count = cast(whole, DType::Int64) - cast(start.tensor, DType::Int64);
+  }
+  Tensor stop = count.tensor ? count.tensor
+                             : constant(Array::of<int64_t>({}, {count.extent}));
+  Tensor positions = arange(Tensor(0), stop, 1, DType::Int64);
+  Tensor first =
+      start.tensor ? cast(start.tensor, DType::Int64) : Tensor(start.extent);
+  return gather(x, positions + first, axis);
+}
+
+Tensor slice(const Tensor &x, const Dims &start, const Dims &size) {
+  CalledAs function("slice");
+  requireTensor(x, "slice", "x");
   Shape shape = int_shape(x);
-  if (start.size() != shape.size() || size.size() != shape.size())
-    throw Error("slice: start has " + std::to_string(start.size()) +
-                " elements and size " + std::to_string(size.size()) +
+  std::vector<Dim> from = resolve(start).values(),
+                   count = resolve(size).values();
+  if (from.size() != shape.size() || count.size() != shape.size())
+    throw Error("slice: start has " + std::to_string(from.size()) +
+                " elements and size " + std::to_string(count.size()) +
                 " but the tensor has shape " + shapeName(shape));
-  std::vector<int64_t> ends;
+  std::vector<int64_t> starts, ends;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    bool computed = from[axis].tensor || count[axis].tensor;
+    starts.push_back(computed ? 0 : from[axis].extent);
+    ends.push_back(computed || count[axis].extent == -1
+                       ? shape[axis]
+                       : starts.back() + count[axis].extent);
+  }
+  Tensor y = emit("slice", {x},
+                  {{"starts", starts},
+                   {"ends", Extents{ends}},
+                   {"strides", std::vector<int64_t>(shape.size(), 1)}});
   for (size_t axis = 0; axis < shape.size(); ++axis)
-    ends.push_back(size[axis] == -1 ? shape[axis] : start[axis] + size[axis]);
-  return emit("slice", {x},
-              {{"starts", start},
-               {"ends", Extents{ends}},
-               {"strides", std::vector<int64_t>(shape.size(), 1)}});
+    if (from[axis].tensor || count[axis].tensor)
+      y = sliceComputed(y, static_cast<int64_t>(axis), from[axis], count[axis]);
+  return y;
 }
 
 namespace {
@@ -218,31 +249,27 @@ Tensor one_hot(const Tensor &indices, int64_t num_classes, int64_t axis,
   return cast(equal(expand_dims(positions, axis), classes), dtype);
 }
 
-Tensor switch_(const Tensor &condition, const Tensor &then_expression,
-               const Tensor &else_expression) {
-  CalledAs function("switch");
-  Tensor chosen = cast(condition, DType::Bool);
-  int64_t rank = std::max(ndim(then_expression), ndim(else_expression));
-  if (ndim(chosen) > rank)
-    throw Error("switch: the condition has shape " +
-                shapeName(int_shape(condition)) +
-                " but the expressions have fewer axes: " +
-                shapeName(int_shape(then_expression)) + " and " +
-                shapeName(int_shape(else_expression)));
-  if (ndim(chosen) > 0)
-    while (ndim(chosen) < rank)
-      chosen = expand_dims(chosen, -1);
-  return where(chosen, then_expression, else_expression);
-}
-
 Tensor in_top_k(const Tensor &predictions, const Tensor &targets, int64_t k) {
   CalledAs function("in_top_k");
+  requireTensor(predictions, "in_top_k", "predictions");
+  requireTensor(targets, "in_top_k", "targets");
+  if (ndim(predictions) != 2 || ndim(targets) != 1)
+    throw Error("in_top_k: predictions have shape " +
+                shapeName(int_shape(predictions)) + " and targets " +
+                shapeName(int_shape(targets)) +
+                " but must have 2 axes and 1 axis");
   Tensor rows = cast(targets, DType::Int32);
   Tensor score = emit("gather", {predictions, rows},
                       {{"axis", int64_t(1)}, {"batch_dims", int64_t(1)}});
   Tensor better = greater(predictions, expand_dims(score, 1));
   Tensor count = sum(cast(better, DType::Int32), 1);
-  return logical_and(less(count, k), isfinite(score));
+  Dim classes = extent(predictions, 1);
+  Tensor limit = classes.tensor ? cast(classes.tensor, DType::Int32)
+                                : Tensor(classes.extent);
+  Tensor known = logical_and(greater_equal(rows, 0), less(rows, limit));
+  // As in TensorFlow, a row with a number that is not finite says nothing.
+  known = logical_and(known, all(isfinite(predictions), 1));
+  return logical_and(less(count, k), known);
 }
 
 } // namespace keratin::backend

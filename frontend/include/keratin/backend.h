@@ -10,7 +10,7 @@
 // arguments throws keratin::Error at the call that made it. Includes no MLIR.
 //
 // The functions that are one op (abs, exp, tanh, sigmoid, add, maximum, pow,
-// equal, logical_and, where, shape, stop_gradient …) are in keratin/ops.h,
+// equal, logical_and, where, stop_gradient …) are in keratin/ops.h,
 // which keratin-opgen writes from the definitions of the ops. Numbers are
 // accepted wherever a Tensor is.
 //
@@ -22,12 +22,15 @@
 #define KERATIN_BACKEND_H
 
 #include "keratin/array.h"
+#include "keratin/cache.h"
 #include "keratin/config.h"
 #include "keratin/function.h"
 #include "keratin/ops.h"
 #include "keratin/tensor.h"
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +76,33 @@ public:
 /// "block1/conv", or empty outside of any.
 std::string current_name_scope();
 
+/// While it lives, what this thread makes waits for the assignments that
+/// `tensors` depend on: a variable that is assigned is read with its new value,
+/// and evaluating a tensor made in the scope from one made outside performs
+/// the assignments too. A constant, placeholder or variable that is made in the
+/// scope waits for nothing, and neither does what is made of such only.
+///
+///   K::ControlDependencies counted({K::update_add(count, 1)});
+///   K::Tensor mean = total / count; // the new count
+class ControlDependencies {
+public:
+  explicit ControlDependencies(const Tensors &tensors);
+  ~ControlDependencies();
+  ControlDependencies(const ControlDependencies &) = delete;
+  ControlDependencies &operator=(const ControlDependencies &) = delete;
+};
+
+/// Counts calls for each prefix in the current graph, from 1.
+int64_t get_uid(std::string_view prefix = "");
+/// The count of each prefix so far.
+std::map<std::string, int64_t> get_uids();
+/// Forgets the counts of the current graph.
+void reset_uids();
+/// Keras' flag, kept and told, which changes nothing: a variable has its value
+/// from the start.
+void manual_variable_initialization(bool value);
+bool is_manual_variable_initialization();
+
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
@@ -84,10 +114,27 @@ Tensor placeholder(const Shape &shape, DType dtype = floatx(),
 /// State with an initial value. Its present value is `get_value`.
 Tensor variable(const Array &value, std::string_view name = "");
 Tensor variable(const Array &value, DType dtype, std::string_view name = "");
+/// Starts with the present value of a tensor, or with a number as floatx().
+Tensor variable(const Tensor &value, std::string_view name = "");
 Tensor zeros(const Shape &shape, DType dtype = floatx(),
              std::string_view name = "");
 Tensor ones(const Shape &shape, DType dtype = floatx(),
             std::string_view name = "");
+
+/// A matrix of which few elements are not zero, as scipy's csr_matrix: row r has
+/// the elements data[i] in the columns indices[i] for i from indptr[r] to below
+/// indptr[r + 1].
+struct CsrArray {
+  Array data, indices, indptr;
+  Shape shape;
+};
+/// A sparse tensor whose elements are a variable: `dot` and `concatenate` work
+/// on its elements; to all others it is the dense matrix.
+Tensor variable(const CsrArray &value, DType dtype = floatx(),
+                std::string_view name = "");
+bool is_sparse(const Tensor &x);
+/// `x` as a tensor that is not sparse.
+Tensor to_dense(const Tensor &x);
 
 Tensor constant(const Array &value, std::string_view name = "");
 Tensor constant(double value, DType dtype = floatx(), const Shape &shape = {},
@@ -101,9 +148,12 @@ Tensor ones_like(const Tensor &x, DType dtype = floatx(),
 Tensor full_like(const Tensor &x, double value);
 Tensor eye(int64_t size, DType dtype = floatx(), std::string_view name = "");
 Tensor identity(const Tensor &x, std::string_view name = "");
-/// start, start + step … below stop; counts from 0 to start without `stop`.
+/// start, start + step … below stop; from 0 to below start without `stop`.
 Tensor arange(int64_t start, std::optional<int64_t> stop = std::nullopt,
               int64_t step = 1, DType dtype = DType::Int32);
+/// The same where bounds are scalar tensors.
+Tensor arange(const Tensor &start, const Tensor &stop = {}, int64_t step = 1,
+              DType dtype = DType::Int32);
 
 bool is_tensor(const Tensor &x);
 bool is_placeholder(const Tensor &x);
@@ -111,6 +161,8 @@ bool is_variable(const Tensor &x);
 /// The name of a placeholder or variable; empty for others.
 std::string name(const Tensor &x);
 
+/// The extents, as an int32 tensor.
+Tensor shape(const Tensor &x);
 Shape int_shape(const Tensor &x);
 DType dtype(const Tensor &x);
 int64_t ndim(const Tensor &x);
@@ -121,37 +173,57 @@ Tensor size(const Tensor &x, std::string_view name = "");
 /// One extent: a number when it is known, else a scalar int64 tensor.
 Dim extent(const Tensor &x, int64_t axis);
 
+/// The value of a tensor that depends on no placeholder. Performs the updates
+/// that it depends on. Throws Error for a number, which is no tensor.
 Array eval(const Tensor &x);
 Array get_value(const Tensor &x);
 std::vector<Array> batch_get_value(const Tensors &tensors);
-/// Throws Error when dtype or shape are not the variable's.
+/// Converts to the variable's dtype. Throws Error when the shape is not its.
 void set_value(const Tensor &x, const Array &value);
 void batch_set_value(const std::vector<std::pair<Tensor, Array>> &tuples);
 
-Update update(const Tensor &x, const Tensor &new_x);
-Update update_add(const Tensor &x, const Tensor &increment);
-Update update_sub(const Tensor &x, const Tensor &decrement);
-Update moving_average_update(const Tensor &x, const Tensor &value,
+/// The new value of the variable `x`. Evaluating it, or a function that has it
+/// among its outputs or updates, assigns it.
+Tensor update(const Tensor &x, const Tensor &new_x);
+Tensor update_add(const Tensor &x, const Tensor &increment);
+Tensor update_sub(const Tensor &x, const Tensor &decrement);
+/// x - (x - value) (1 - momentum)
+Tensor moving_average_update(const Tensor &x, const Tensor &value,
                              double momentum);
 
-/// Throws Error when an output depends on a placeholder that is not an input.
+/// Computes `outputs`, and then makes the updates: those given and those that
+/// an output depends on. All new values are computed from the old ones; of two
+/// updates of one variable the second starts from what the first gave. Throws
+/// Error when an output depends on a placeholder that is not an input.
 Function function(const Tensors &inputs, const Tensors &outputs,
                   const std::vector<Update> &updates = {},
-                  const FunctionNames &names = {});
+                  const FunctionNames &names = {},
+                  const FunctionOptions &options = {});
 
 /// d(sum of loss)/d(variable) for each; `None` where the loss does not depend
-/// on it.
+/// on it, or only through what has no derivative, such as argmax or round.
 Tensors gradients(const Tensor &loss, const Tensors &variables);
 
-/// A scalar bool tensor: false unless it is fed.
+/// A scalar bool tensor: what a function is fed for it, else false. A number
+/// after set_learning_phase.
 Tensor learning_phase();
-/// Functions from now on are built for training (1) or for inference (0).
+/// What learning_phase() gives in the current graph from now on: 0 or 1.
 void set_learning_phase(int value);
-/// `x` in training, `alt` otherwise; `training` unknown means learning_phase().
-Tensor in_train_phase(const Tensor &x, const Tensor &alt,
-                      std::optional<bool> training = std::nullopt);
-Tensor in_test_phase(const Tensor &x, const Tensor &alt,
-                     std::optional<bool> training = std::nullopt);
+/// The number of set_learning_phase, none before.
+std::optional<int> fixed_learning_phase();
+/// Whether the value may depend on learning_phase().
+bool uses_learning_phase(const Tensor &x);
+/// `x` in training, `alt` otherwise. `training` is learning_phase() when it is
+/// `None`; when it is a number only the branch that it chooses is made.
+Tensor in_train_phase(const Branch &x, const Branch &alt,
+                      const Tensor &training = {});
+Tensor in_test_phase(const Branch &x, const Branch &alt,
+                     const Tensor &training = {});
+
+/// Where random ops without a seed take theirs; null for the system's own.
+void set_seed_source(std::function<uint64_t()> source);
+/// A number of that source.
+uint64_t draw_seed();
 
 //===----------------------------------------------------------------------===//
 // Elementwise
@@ -160,7 +232,8 @@ Tensor in_test_phase(const Tensor &x, const Tensor &alt,
 Tensor operator+(const Tensor &a, const Tensor &b);
 Tensor operator-(const Tensor &a, const Tensor &b);
 Tensor operator*(const Tensor &a, const Tensor &b);
-/// True division: integers are cast to floatx().
+/// True division: integers of 32 and 64 bits are cast to float64, smaller ones
+/// to float32.
 Tensor operator/(const Tensor &a, const Tensor &b);
 Tensor divide(const Tensor &a, const Tensor &b);
 /// The sign of the result is that of `b`, as in Python.
@@ -235,12 +308,13 @@ Tensors split(const Tensor &x, const std::vector<int64_t> &indices,
 Tensor repeat(const Tensor &x, int64_t n);
 /// Each element `rep` times along `axis`.
 Tensor repeat_elements(const Tensor &x, int64_t rep, int64_t axis);
-Tensor tile(const Tensor &x, const std::vector<int64_t> &n);
+/// `n` copies along each axis.
+Tensor tile(const Tensor &x, const Dims &n);
 Tensor reverse(const Tensor &x, const Axes &axes);
 Tensor roll(const Tensor &x, int64_t shift, int64_t axis);
-/// From `start`, `size` elements along each axis; -1 means all that follow.
-Tensor slice(const Tensor &x, const std::vector<int64_t> &start,
-             const std::vector<int64_t> &size);
+/// From `start`, `size` elements along each axis; -1 means all that follow. A
+/// computed start is moved so that it is in x.
+Tensor slice(const Tensor &x, const Dims &start, const Dims &size);
 
 /// Python's `start:stop:step`.
 struct Slice {
@@ -279,9 +353,10 @@ Tensor gather(const Tensor &reference, const Tensor &indices, int64_t axis = 0);
 /// An index outside of 0..num_classes-1 gives zeros.
 Tensor one_hot(const Tensor &indices, int64_t num_classes, int64_t axis = -1,
                DType dtype = floatx());
-/// `condition` of a lower rank selects leading axes, as in Keras.
-Tensor switch_(const Tensor &condition, const Tensor &then_expression,
-               const Tensor &else_expression);
+/// `condition` of a lower rank selects leading axes, as in Keras. The
+/// expressions of a scalar one may differ in shape.
+Tensor switch_(const Tensor &condition, const Branch &then_expression,
+               const Branch &else_expression);
 /// Whether the target class is among the `k` largest predictions.
 Tensor in_top_k(const Tensor &predictions, const Tensor &targets, int64_t k);
 
@@ -439,6 +514,19 @@ Tensor pool(const Tensor &x, const Ints &pool_size, const Ints &strides,
 Tensor global_pool(const Tensor &x, std::string_view data_format,
                    std::string_view pool_mode, bool keepdims = false);
 
+/// Convolutions with a matrix for each place of the result: `kernel` is
+/// places, elements of a window, filters. (samples, steps, features) in either
+/// format.
+Tensor local_conv1d(const Tensor &inputs, const Tensor &kernel,
+                    const Ints &kernel_size, const Ints &strides,
+                    std::string_view data_format = "");
+/// The places are those of `output_shape`, row by row. A window is flat in the
+/// order of its axes in x.
+Tensor local_conv2d(const Tensor &inputs, const Tensor &kernel,
+                    const Ints &kernel_size, const Ints &strides,
+                    const Ints &output_shape,
+                    std::string_view data_format = "");
+
 /// `bias` has one axis (the channels) or all axes of `x` but the batch.
 Tensor bias_add(const Tensor &x, const Tensor &bias,
                 std::string_view data_format = "");
@@ -487,7 +575,45 @@ Tensor group_normalization(const Tensor &x, int64_t groups, const Tensor &gamma,
                            double epsilon = 1e-3);
 
 //===----------------------------------------------------------------------===//
-// Losses
+// Random numbers. Each call of one of these functions makes a sequence of its
+// own: from `seed`, or from draw_seed() without one. A compiled function gives
+// the next numbers of it at each call; in one call all users of a tensor see
+// the same numbers. They do not depend on threads, targets or optimisation.
+//===----------------------------------------------------------------------===//
+
+/// Uniform from `minval` to below `maxval`; integers are equally likely.
+Tensor random_uniform(const Dims &shape, const Tensor &minval = 0.0,
+                      const Tensor &maxval = 1.0, DType dtype = floatx(),
+                      std::optional<uint64_t> seed = std::nullopt);
+Tensor random_normal(const Dims &shape, const Tensor &mean = 0.0,
+                     const Tensor &stddev = 1.0, DType dtype = floatx(),
+                     std::optional<uint64_t> seed = std::nullopt);
+/// Normal, without what is further than 2 `stddev` from `mean`.
+Tensor truncated_normal(const Dims &shape, const Tensor &mean = 0.0,
+                        const Tensor &stddev = 1.0, DType dtype = floatx(),
+                        std::optional<uint64_t> seed = std::nullopt);
+/// 1 with probability `p`, else 0.
+Tensor random_binomial(const Dims &shape, const Tensor &p = 0.0,
+                       DType dtype = floatx(),
+                       std::optional<uint64_t> seed = std::nullopt);
+/// Zeros with probability `level`, the other elements divided by 1 - level.
+/// Decided for each element of `noise_shape`, which broadcasts to x; a `None` of
+/// it is the extent of x.
+Tensor dropout(const Tensor &x, double level,
+               const std::optional<Dims> &noise_shape = std::nullopt,
+               std::optional<uint64_t> seed = std::nullopt);
+/// Variables that start with such numbers.
+Tensor random_uniform_variable(const Shape &shape, double low, double high,
+                               DType dtype = floatx(),
+                               std::string_view name = "",
+                               std::optional<uint64_t> seed = std::nullopt);
+Tensor random_normal_variable(const Shape &shape, double mean, double scale,
+                              DType dtype = floatx(),
+                              std::string_view name = "",
+                              std::optional<uint64_t> seed = std::nullopt);
+
+//===----------------------------------------------------------------------===//
+// Losses. Computed from the logits where a softmax or a sigmoid makes `output`.
 //===----------------------------------------------------------------------===//
 
 Tensor categorical_crossentropy(const Tensor &target, const Tensor &output,
@@ -498,6 +624,20 @@ Tensor sparse_categorical_crossentropy(const Tensor &target,
                                        int64_t axis = -1);
 Tensor binary_crossentropy(const Tensor &target, const Tensor &output,
                            bool from_logits = false);
+
+//===----------------------------------------------------------------------===//
+// Connectionist temporal classification: the last class is the blank
+//===----------------------------------------------------------------------===//
+
+/// The labels (samples, length) as a sparse tensor without what is behind the
+/// `label_lengths` (samples).
+Tensor ctc_label_dense_to_sparse(const Tensor &labels,
+                                 const Tensor &label_lengths);
+/// (samples, 1): minus the logarithm of the probability of the labels `y_true`
+/// (samples, length) given the probabilities `y_pred` (samples, time, classes).
+/// The lengths are (samples, 1). Infinite when the input is too short.
+Tensor ctc_batch_cost(const Tensor &y_true, const Tensor &y_pred,
+                      const Tensor &input_length, const Tensor &label_length);
 
 //===----------------------------------------------------------------------===//
 // Loops
@@ -516,6 +656,9 @@ struct RnnOptions {
   std::optional<int64_t> input_length = std::nullopt;
   bool zero_output_for_mask = false;
   bool time_major = false; ///< inputs, outputs and mask are (time, samples, …)
+  /// The gradient keeps one state in so many steps and computes the others
+  /// again, to take less memory; all of them when it is not given.
+  std::optional<int64_t> checkpoint_every = std::nullopt;
 };
 
 struct RnnResult {
@@ -540,6 +683,17 @@ Tensor foldl(const FoldFunction &fn, const Tensor &elems,
              const Tensor &initializer = {});
 Tensor foldr(const FoldFunction &fn, const Tensor &elems,
              const Tensor &initializer = {});
+
+/// The same for several tensors whose first axes have one extent: functions of
+/// the elements of all at one place.
+using MapFunction = std::function<Tensors(const Tensors &elements)>;
+using FoldsFunction = std::function<Tensors(const Tensors &accumulators,
+                                            const Tensors &elements)>;
+Tensors map_fn(const MapFunction &fn, const Tensors &elems);
+Tensors foldl(const FoldsFunction &fn, const Tensors &elems,
+              const Tensors &initializer = {});
+Tensors foldr(const FoldsFunction &fn, const Tensors &elems,
+              const Tensors &initializer = {});
 
 } // namespace keratin::backend
 

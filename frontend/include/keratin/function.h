@@ -19,8 +19,20 @@ namespace keratin::backend {
 /// called after their position.
 struct FunctionNames {
   std::string function = "function";
-  std::vector<std::string> inputs;
-  std::vector<std::string> outputs;
+  std::vector<std::string> inputs = {};
+  std::vector<std::string> outputs = {};
+};
+
+/// What a function computes besides its outputs and updates.
+struct FunctionOptions {
+  /// Numbers of the outputs that are computed from the values that variables
+  /// have after the updates of the call, as Keras wants its metrics. Others are
+  /// computed from the values before.
+  std::vector<size_t> afterUpdates = {};
+  /// Whether a variable that the function does not update is a constant of its
+  /// code, until it changes between two calls. False: each is an argument, so
+  /// that no change of a variable compiles anything. `save` folds always.
+  bool foldVariables = true;
 };
 
 /// How a function is compiled. What is not said here is the default of the
@@ -40,12 +52,15 @@ struct CompileSettings {
 /// How a function is written to files.
 struct SaveOptions : CompileSettings {
   /// A C identifier, prefix of the exported symbols; empty: from the file name.
-  std::string name;
+  std::string name = {};
   /// `None` for any batch, or the extent of every leading `None`.
   int64_t batch = None;
   /// Shapes of the inputs where more is known than in the graph; empty: none
   /// is.
   std::vector<Shape> inputShapes = {};
+  /// The value of a learning phase that is among the inputs: an artefact has
+  /// none of it.
+  bool training = false;
   /// obj, lib, so or exe; or a stage, such as llvm, for its text in
   /// PREFIX.mlir.
   std::string emit = "obj";
@@ -81,7 +96,8 @@ public:
 
   /// The values of the outputs. Throws Error, and updates nothing, when an
   /// input has not the dtype or not the known extents of its tensor; float and
-  /// integer inputs of another width are converted.
+  /// integer inputs of another width are converted. A learning phase among the
+  /// inputs takes any scalar: 0 or false is the test phase.
   std::vector<Array> operator()(const std::vector<Array> &inputs) const;
 
   const std::vector<TensorInfo> &inputs() const;

@@ -11,6 +11,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -32,11 +33,13 @@ inline constexpr int64_t None = -1; // NOLINT(readability-identifier-naming)
 using Shape = std::vector<int64_t>;
 
 class Graph;
+class ValueHandle;
 
-/// A value in the graph: a small handle, cheap to copy. The graph lives as long
-/// as a tensor of it. A default-constructed tensor is Python's `None`; one made
-/// from a number takes the dtype of the tensor that it is combined with, and
-/// floatx() where there is none.
+/// A value in the graph: a small handle, cheap to copy. The value, and what it
+/// is computed from, live as long as a handle, a function or another value
+/// needs them; handles may die in any thread. A default-constructed tensor is
+/// Python's `None`; one made from a number takes the dtype of the tensor that
+/// it is combined with, and floatx() where there is none.
 class Tensor {
 public:
   Tensor() = default;
@@ -54,12 +57,16 @@ public:
   bool is(const Tensor &other) const { return value && value == other.value; }
   /// A key for maps and sets: two tensors have the same if one `is` the other.
   const void *id() const { return value; }
+  /// Whether it was made from a number, and is in no graph yet.
+  bool isNumber() const { return kind != Kind::None && kind != Kind::Value; }
+  /// The number that it was made from.
+  double number() const { return literal; }
 
 private:
   friend class Graph;
   enum class Kind : uint8_t { None, Bool, Integer, Float, Value };
 
-  std::shared_ptr<Graph> graph;
+  std::shared_ptr<ValueHandle> handle;
   void *value = nullptr; // mlir::Value's opaque pointer
   double literal = 0;
   Kind kind = Kind::None;
@@ -67,9 +74,34 @@ private:
 
 using Tensors = std::vector<Tensor>;
 
-/// `(variable, new value)`: assigned after the outputs of a function are
-/// computed.
-using Update = std::pair<Tensor, Tensor>;
+/// What a call of a function changes after its outputs are computed: a variable
+/// and its new value, or a tensor that `update`, `update_add` … gave.
+struct Update {
+  Update(Tensor performed) : value(std::move(performed)) {}
+  Update(Tensor variable, Tensor value)
+      : variable(std::move(variable)), value(std::move(value)) {}
+
+  Tensor variable; ///< `None` for a tensor that assigns
+  Tensor value;
+};
+
+/// A tensor, or a function that makes it when it is needed.
+class Branch {
+public:
+  Branch(Tensor tensor) : tensor(std::move(tensor)) {}
+  template <typename T>
+    requires std::is_arithmetic_v<T>
+  Branch(T number) : tensor(number) {}
+  template <typename F>
+    requires std::is_invocable_r_v<Tensor, F &>
+  Branch(F make) : make(std::move(make)) {}
+
+  Tensor get() const { return make ? make() : tensor; }
+
+private:
+  Tensor tensor;
+  std::function<Tensor()> make;
+};
 
 /// Axes of a tensor, negative ones counted from the end; Python's `None`, all
 /// axes, when default-constructed.
@@ -109,6 +141,9 @@ public:
   Dims(std::initializer_list<Dim> dims) : list(dims) {}
   Dims(const Shape &shape) : list(shape.begin(), shape.end()) {}
   Dims(std::vector<Dim> dims) : list(std::move(dims)) {}
+  /// The elements of an integer tensor of one axis, such as `shape(x)`. Throws
+  /// Error for another tensor.
+  Dims(const Tensor &extents);
 
   const std::vector<Dim> &values() const { return list; }
 
