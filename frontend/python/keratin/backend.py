@@ -1,0 +1,145 @@
+"""The Keras backend API.
+
+Names, arguments and defaults are Keras 2's. A mistake in shapes, dtypes or
+arguments raises ValueError or TypeError at the call that made it, in a sentence
+that names the function, the argument and both facts that disagree.
+
+Most functions are defined by the extension module, from the same declarations
+as in C++ (keratin/backend.h). Here are those that only Python needs.
+"""
+
+import numpy as _np
+
+from keratin import _keratin
+from keratin._keratin import *  # noqa: F403
+from keratin._keratin import Function, Tensor
+
+# The list type of this module's functions: `any`, `max`, `slice` and others are
+# Keras' here, not Python's.
+_list, _tuple = list, tuple
+
+
+def backend():
+    """The name of this backend, as configurations have it."""
+    return "keratin"
+
+
+def symbolic(func):
+    """`func`: every function here builds a graph."""
+    return func
+
+
+def eager(func):
+    """`func`: there is no eager mode."""
+    return func
+
+
+def cast_to_floatx(x):
+    """A tensor or array as `floatx()`."""
+    if isinstance(x, Tensor):
+        return _keratin.cast(x, _keratin.floatx())
+    return _np.asarray(x, dtype=_keratin.floatx())
+
+
+def is_tensor(x):
+    """Whether `x` is a value of a graph."""
+    return isinstance(x, Tensor)
+
+
+def is_variable(x):
+    """Whether `x` is state that `set_value` and updates change."""
+    return isinstance(x, Tensor) and _keratin.is_variable(x)
+
+
+def is_placeholder(x):
+    """Whether `x` is given when a function is called."""
+    return isinstance(x, Tensor) and _keratin.is_placeholder(x)
+
+
+def is_keras_tensor(x):
+    """Whether a Keras layer made the tensor `x`."""
+    if not isinstance(x, Tensor):
+        raise ValueError(
+            f"is_keras_tensor: x is of type {type(x)}, which is no tensor"
+        )
+    return hasattr(x, "_keras_history")
+
+
+def get_variable_shape(x):
+    """The extents of a variable."""
+    return _keratin.int_shape(x)
+
+
+def count_params(x):
+    """Number of elements of a tensor whose shape is known."""
+    return int(_np.prod(_keratin.int_shape(x), dtype="int64"))
+
+
+def eye(size, dtype=None, name=None):
+    """The identity matrix, or one of `size = (rows, columns)`."""
+    shape = size if isinstance(size, (_tuple, _list)) else (size, size)
+    return _keratin.constant(_np.eye(*shape), dtype=dtype, name=name)
+
+
+def batch_get_value(ops):
+    """The values of several variables."""
+    return [_keratin.get_value(x) for x in ops]
+
+
+def batch_set_value(tuples):
+    """Sets each variable of `(variable, value)` pairs."""
+    for x, value in tuples:
+        _keratin.set_value(x, value)
+
+
+def gradients(loss, variables):
+    """d(sum of loss)/d(variable) of each variable; `None` where there is none."""
+    single = isinstance(variables, Tensor)
+    return _keratin.gradients(loss, [variables] if single else _list(variables))
+
+
+def stop_gradient(variables):
+    """The same values, through which no gradient flows."""
+    if isinstance(variables, (_tuple, _list)):
+        return [_keratin.stop_gradient(x) for x in variables]
+    return _keratin.stop_gradient(variables)
+
+
+def function(inputs, outputs, updates=None, name=None, **kwargs):
+    """Compiles `outputs` as a function of `inputs`.
+
+    Calling it with the list of input values gives the list of output values and
+    then makes `updates`: pairs `(variable, new value)` and tensors of `update`,
+    `update_add` and the like. Outputs that Keras marks as metrics are computed
+    from the values after the updates.
+    """
+    if kwargs:
+        raise ValueError(
+            f'Invalid argument "{next(iter(kwargs))}" passed to K.function: '
+            "the Keratin backend takes inputs, outputs, updates and name"
+        )
+    outputs = _list(outputs)
+    after = [
+        index
+        for index, output in enumerate(outputs)
+        if getattr(output, "_is_metric", False)
+    ]
+    return _keratin.make_function(
+        _list(inputs), outputs, _list(updates or ()), name or "", after, []
+    )
+
+
+def print_tensor(x, message=""):
+    """`x`, whose value is printed after `message` when it is computed."""
+    return _keratin.identity(x)
+
+
+def ctc_decode(
+    y_pred,
+    input_length,
+    greedy=True,
+    beam_width=100,
+    top_paths=1,
+    merge_repeated=False,
+):
+    raise NotImplementedError("ctc_decode")

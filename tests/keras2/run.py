@@ -1,0 +1,239 @@
+"""Runs the tests of Keras 2.3.1, unmodified from PyPI, on keratin.keras2.
+
+    run.py BUILD pinned|modern [--fast] [--results FILE] [--jobs N]
+           [--as-tensorflow] [PYTEST_ARGUMENT…]
+
+Makes a virtual environment with the packages of pinned.txt or modern.txt and
+fetches Keras' source distribution, both into BUILD/keras2, where they are not
+there yet. Prints what differs from oracle.txt and the score. Exits 1 when a test
+that a perfect backend passes does not.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = "Keras-2.3.1"
+
+# They need TensorFlow, a network, or hours.
+LEFT_OUT = [
+    "tests/docs",
+    "tests/test_api.py",
+    "tests/test_multiprocessing.py",
+    "tests/keras/metrics_confusion_matrix_test.py",
+    "tests/keras/utils/multi_gpu_test.py",
+    "tests/integration_tests/applications_test.py",
+    "tests/integration_tests/test_datasets.py",
+]
+# It supposes channels_first of every backend but TensorFlow.
+CHANNELS_FIRST = "tests/keras/engine/test_topology.py::test_load_layers"
+# np.argmax is written in C since NumPy 1.22: it has no code that Keras could
+# dump.
+IMPOSSIBLE = {
+    "tests/keras/utils/generic_utils_test.py::"
+    "test_func_dump_and_load_backwards_compat[argmax]",
+}
+# In-memory files of h5py 2, whose attributes are bytes; they pass with it.
+H5PY_2 = {
+    "tests/keras/utils/io_utils_test.py::test_H5Dict_attrs",
+    "tests/keras/utils/io_utils_test.py::test_H5Dict_groups",
+    "tests/keras/utils/io_utils_test.py::test_save_load_binary_h5py",
+    "tests/keras/utils/io_utils_test.py::test_save_to_binary_h5py_direct_to_file",
+    "tests/keras/utils/io_utils_test.py::test_save_to_binary_h5py_to_bytes_io",
+    "tests/test_model_saving.py::test_model_save_load_binary_in_memory",
+    "tests/test_model_saving.py::test_model_saving_to_binary_stream",
+    "tests/test_model_saving.py::test_model_saving_to_pre_created_h5py_file",
+}
+FAST = [
+    "tests/keras/activations_test.py",
+    "tests/keras/constraints_test.py",
+    "tests/keras/losses_test.py",
+    "tests/keras/metrics_correctness_test.py",
+    "tests/keras/regularizers_test.py",
+    "tests/keras/engine/test_topology.py",
+    "tests/keras/layers/core_test.py",
+    "tests/keras/layers/embeddings_test.py",
+    "tests/test_dynamic_trainability.py",
+    "tests/test_loss_masking.py",
+    "tests/test_model_pickling.py",
+]
+
+
+def environment(folder, requirements):
+    """The interpreter of a virtual environment with these packages."""
+    stamp = folder / "requirements.sha256"
+    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
+    python = folder / "bin" / "python"
+    if not (stamp.exists() and stamp.read_text() == digest):
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            + ["-r", requirements],
+            check=True,
+        )
+        stamp.write_text(digest)
+    return python
+
+
+def keras_source(folder, python):
+    """Keras' source distribution, unpacked."""
+    source = folder / SOURCE
+    if not source.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as temporary:
+            subprocess.run(
+                [python, "-m", "pip", "download", "--quiet", "--no-deps"]
+                + ["--disable-pip-version-check", "--no-binary", ":all:"]
+                + ["keras==2.3.1", "--dest", temporary],
+                check=True,
+            )
+            archive = next(pathlib.Path(temporary).glob("*eras-2.3.1.tar.gz"))
+            with tarfile.open(archive) as tar:
+                tar.extractall(temporary)
+            (pathlib.Path(temporary) / SOURCE).rename(source)
+    return source
+
+
+def run_pytest(python, source, build, arguments, report, data_format, pretend):
+    """Runs pytest on the source tree with a configuration of its own."""
+    with tempfile.TemporaryDirectory() as home:
+        configuration = {
+            "floatx": "float32",
+            "epsilon": 1e-07,
+            "backend": "keratin.keras2",
+            "image_data_format": data_format,
+        }
+        (pathlib.Path(home) / "keras.json").write_text(json.dumps(configuration))
+        variables = dict(
+            os.environ,
+            KERAS_HOME=home,
+            KERAS_BACKEND="keratin.keras2",
+            PYTHONPATH=os.pathsep.join(map(str, [build / "python", HERE, source])),
+            PYTHONDONTWRITEBYTECODE="1",
+        )
+        if pretend:
+            variables["KERATIN_AS_TENSORFLOW"] = "1"
+        subprocess.run(
+            [python, "-m", "pytest", "-p", "keratin_plugin", "-p", "no:cacheprovider"]
+            + ["-q", "--tb=short", "--timeout=600", "-W", "ignore"]
+            + [f"--junitxml={report}", "-o", "junit_family=xunit1"]
+            + arguments,
+            cwd=source,
+            env=variables,
+        )
+
+
+def outcomes(report):
+    """Test name to outcome and seconds."""
+    found = {}
+    if not report.exists():
+        return found
+    for case in ElementTree.parse(report).iter("testcase"):
+        path = case.get("file")
+        classes = case.get("classname", "").split(".")
+        parts = path[:-3].split("/") if path else []
+        inner = classes[len(parts) :]
+        name = "::".join([path or "?"] + inner + [case.get("name")])
+        outcome = "passed"
+        for tag in ("failure", "error", "skipped"):
+            if case.find(tag) is not None:
+                outcome = "skipped" if tag == "skipped" else "failed"
+        found[name] = (outcome, float(case.get("time", 0)))
+    return found
+
+
+def read_oracle():
+    oracle = {}
+    for line in (HERE / "oracle.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            name, _, outcome = line.partition(" -> ")
+            oracle[name] = outcome or "passed"
+    return oracle
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("set", choices=["pinned", "modern"])
+    parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--as-tensorflow", action="store_true")
+    options, arguments = parser.parse_known_args()
+
+    build = options.build.resolve()
+    folder = build / "keras2"
+    folder.mkdir(parents=True, exist_ok=True)
+    python = environment(folder / options.set, HERE / f"{options.set}.txt")
+    source = keras_source(folder, python)
+    report = (options.results or folder / f"{options.set}.xml").resolve()
+    report.unlink(missing_ok=True)
+
+    chosen = [argument for argument in arguments if argument.startswith("tests/")]
+    arguments = [argument for argument in arguments if argument not in chosen]
+    everything = not chosen and not options.fast
+    if options.fast:
+        chosen = FAST
+    elif not chosen:
+        chosen = ["tests", "tests/keras/engine/layer_subclassing_tests.py"]
+    arguments += [f"--ignore={path}" for path in LEFT_OUT]
+    arguments += [f"--deselect={CHANNELS_FIRST}"]
+    if options.jobs > 1:
+        arguments += ["-n", str(options.jobs), "--dist", "loadfile"]
+    start = time.time()
+    run_pytest(
+        python, source, build, chosen + arguments, report, "channels_last",
+        options.as_tensorflow,
+    )
+    results = outcomes(report)
+    if everything or any("test_topology" in path for path in chosen):
+        extra = report.with_suffix(".channels_first.xml")
+        run_pytest(python, source, build, [CHANNELS_FIRST], extra, "channels_first", False)
+        results.update(outcomes(extra))
+        extra.unlink(missing_ok=True)
+    seconds = time.time() - start
+
+    oracle = read_oracle()
+    excused = set(IMPOSSIBLE)
+    versions = subprocess.run(
+        [python, "-c", "import h5py; print(h5py.__version__)"],
+        capture_output=True, text=True, check=True,
+    ).stdout
+    if not versions.startswith("2."):
+        excused |= H5PY_2
+    wanted = {
+        name
+        for name in (oracle if everything else results)
+        if oracle.get(name, "passed") != "skipped"
+        and results.get(name, ("missing",))[0] != "skipped"
+    }
+    failures = sorted(
+        name
+        for name in wanted
+        if results.get(name, ("missing", 0))[0] != "passed" and name not in excused
+    )
+    for name in failures:
+        print(f"{results.get(name, ('missing', 0))[0]}: {name}")
+    passed = sum(outcome == "passed" for outcome, _ in results.values())
+    skipped = sum(outcome == "skipped" for outcome, _ in results.values())
+    slow = sorted(results.items(), key=lambda item: -item[1][1])[:5]
+    for name, (_, time_taken) in slow:
+        print(f"{time_taken:7.1f} s  {name}")
+    print(
+        f"Keras 2.3.1 with the {options.set} set: {passed} passed, "
+        f"{len(failures)} failed, {skipped} skipped, {seconds:.0f} s"
+    )
+    return 0 if passed and not failures else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
