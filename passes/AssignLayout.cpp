@@ -3,6 +3,7 @@
 #include "passes/Rebuild.h"
 
 #include "ir/Ktn.h"
+#include "ir/Permutation.h"
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
@@ -30,22 +31,6 @@ Permutation channelsToEnd(int64_t rank) {
     permutation.push_back(axis);
   permutation.push_back(1);
   return permutation;
-}
-
-Permutation inverseOf(ArrayRef<int64_t> permutation) {
-  Permutation inverse(permutation.size());
-  for (auto [to, from] : llvm::enumerate(permutation))
-    inverse[from] = to;
-  return inverse;
-}
-
-/// The values of the axes of x, given those of `transpose(x, permutation)`.
-SmallVector<int64_t> untranspose(ArrayRef<int64_t> values,
-                                 ArrayRef<int64_t> permutation) {
-  SmallVector<int64_t> result(values.size());
-  for (auto [to, from] : llvm::enumerate(permutation))
-    result[from] = values[to];
-  return result;
 }
 
 bool isIdentity(ArrayRef<int64_t> permutation) {
@@ -90,7 +75,7 @@ void convertToChannelsLast(ktn::LayoutOpInterface op) {
   op->getResult(0).setType(type.clone(shape));
 
   b.setInsertionPointAfter(op);
-  Value restored = transpose(b, loc, op->getResult(0), inverseOf(toLast));
+  Value restored = transpose(b, loc, op->getResult(0), ktn::inverseOf(toLast));
   op->getResult(0).replaceAllUsesExcept(restored, restored.getDefiningOp());
 }
 
@@ -98,45 +83,29 @@ void convertToChannelsLast(ktn::LayoutOpInterface op) {
 // Transposes sink
 //===----------------------------------------------------------------------===//
 
-/// A transpose whose result an op reads moves behind the op, towards another
-/// that it cancels with. `sink` says what an op is on the operands before the
-/// transpose.
-class SinkPattern : public RewritePattern {
+/// A transpose whose result an op with an interface reads moves behind the op,
+/// towards another that it cancels with.
+template <typename Interface> class SinkPattern : public RewritePattern {
 public:
-  SinkPattern(MLIRContext *context, StringRef root)
-      : RewritePattern(root, /*benefit=*/1, context) {}
-  SinkPattern(MLIRContext *context, TypeID interface)
-      : RewritePattern(MatchInterfaceOpTypeTag(), interface, /*benefit=*/1,
-                       context) {}
+  explicit SinkPattern(MLIRContext *context)
+      : RewritePattern(MatchInterfaceOpTypeTag(), Interface::getInterfaceID(),
+                       /*benefit=*/1, context) {}
 
 protected:
-  /// The permutation of the transpose that produces operand 0; none when there
-  /// is none.
+  /// The permutation of the transpose that produces `value`, if one does.
   static std::optional<Permutation> permutationOf(Value value) {
     auto producer = value.getDefiningOp<ktn::TransposeOp>();
     if (!producer)
       return std::nullopt;
     return llvm::to_vector(producer.getPermutation());
   }
-
-  static LogicalResult finish(PatternRewriter &rewriter, Operation *op,
-                              FailureOr<Operation *> moved,
-                              ArrayRef<int64_t> permutation) {
-    if (failed(moved))
-      return rewriter.notifyMatchFailure(op, "cannot be rebuilt");
-    Value result =
-        transpose(rewriter, op->getLoc(), (*moved)->getResult(0), permutation);
-    rewriter.replaceOp(op, result);
-    return success();
-  }
 };
 
 /// f(transpose(a), transpose(b)) = transpose(f(a, b)). An operand that is not
 /// transposed gets the inverse if that is cheap, or if the transpose is on the
 /// way out of channels_last.
-struct SinkThroughElementwise : SinkPattern {
-  explicit SinkThroughElementwise(MLIRContext *context)
-      : SinkPattern(context, ktn::ScalarBodyOpInterface::getInterfaceID()) {}
+struct SinkThroughElementwise : SinkPattern<ktn::ScalarBodyOpInterface> {
+  using SinkPattern::SinkPattern;
 
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const override {
@@ -152,7 +121,7 @@ struct SinkThroughElementwise : SinkPattern {
         continue;
       permutation = found;
       isOutward = !isInward && rank > 2 &&
-                  *permutation == inverseOf(channelsToEnd(rank));
+                  *permutation == ktn::inverseOf(channelsToEnd(rank));
       if (!isInward)
         break;
     }
@@ -169,8 +138,12 @@ struct SinkThroughElementwise : SinkPattern {
       else
         return rewriter.notifyMatchFailure(op, "not all are transposed");
     }
-    return finish(rewriter, op, rebuild(rewriter, op, operands, {}),
-                  *permutation);
+    FailureOr<Operation *> moved = rebuild(rewriter, op, operands);
+    if (failed(moved))
+      return rewriter.notifyMatchFailure(op, "cannot be rebuilt");
+    rewriter.replaceOp(op, transpose(rewriter, op->getLoc(),
+                                     (*moved)->getResult(0), *permutation));
+    return success();
   }
 
 private:
@@ -191,106 +164,31 @@ private:
     if (missing > 0)
       value = ktn::ExpandDimsOp::create(
           b, loc, value, llvm::to_vector(llvm::seq<int64_t>(missing)));
-    return transposeInward(b, loc, value, inverseOf(permutation));
+    return transposeInward(b, loc, value, ktn::inverseOf(permutation));
   }
 };
 
-/// The permutation of the axes that stay when those of x in `removed` go.
-Permutation permutationWithout(ArrayRef<int64_t> permutation,
-                               ArrayRef<int64_t> removed) {
-  Permutation result;
-  for (int64_t axis : permutation) {
-    if (llvm::is_contained(removed, axis))
-      continue;
-    int64_t before =
-        llvm::count_if(removed, [&](int64_t gone) { return gone < axis; });
-    result.push_back(axis - before);
-  }
-  return result;
-}
-
-/// `axes` of a transposed x as axes of x.
-SmallVector<int64_t> axesBefore(ArrayRef<int64_t> axes,
-                                ArrayRef<int64_t> permutation) {
-  SmallVector<int64_t> result;
-  for (int64_t axis : axes)
-    result.push_back(permutation[axis]);
-  llvm::sort(result);
-  return result;
-}
-
-/// An op on operand 0 with the attribute `axes`, which go from the result
-/// unless its rank is that of the operand.
-struct SinkThroughAxes : SinkPattern {
+/// Every operand is transposed alike.
+struct SinkThroughTransposable : SinkPattern<ktn::TransposableOpInterface> {
   using SinkPattern::SinkPattern;
 
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const override {
-    auto permutation = permutationOf(op->getOperand(0));
-    auto axes = op->getAttrOfType<DenseI64ArrayAttr>("axes");
-    if (!permutation || !axes)
-      return rewriter.notifyMatchFailure(op, "operand is not transposed");
-    SmallVector<int64_t> before = axesBefore(axes.asArrayRef(), *permutation);
-    bool keepsAxes = tensorType(op->getResult(0)).getRank() ==
-                     static_cast<int64_t>(permutation->size());
-    Value x = op->getOperand(0).getDefiningOp<ktn::TransposeOp>().getX();
-    NamedAttribute attribute(rewriter.getStringAttr("axes"),
-                             rewriter.getDenseI64ArrayAttr(before));
-    return finish(rewriter, op, rebuild(rewriter, op, x, attribute),
-                  keepsAxes ? *permutation
-                            : permutationWithout(*permutation, before));
-  }
-};
-
-/// An op on operand 0 with attributes that have one entry an axis.
-struct SinkThroughPerAxis : SinkPattern {
-  SinkThroughPerAxis(MLIRContext *context, StringRef root,
-                     ArrayRef<StringRef> names)
-      : SinkPattern(context, root), names(names) {}
-
-  LogicalResult matchAndRewrite(Operation *op,
-                                PatternRewriter &rewriter) const override {
-    auto permutation = permutationOf(op->getOperand(0));
-    if (!permutation)
-      return rewriter.notifyMatchFailure(op, "operand is not transposed");
-    SmallVector<NamedAttribute> attributes;
-    for (StringRef name : names) {
-      ArrayRef<int64_t> values =
-          op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef();
-      attributes.emplace_back(
-          rewriter.getStringAttr(name),
-          rewriter.getDenseI64ArrayAttr(untranspose(values, *permutation)));
-    }
-    Value x = op->getOperand(0).getDefiningOp<ktn::TransposeOp>().getX();
-    return finish(rewriter, op, rebuild(rewriter, op, x, attributes),
-                  *permutation);
-  }
-
-private:
-  SmallVector<StringRef> names;
-};
-
-struct SinkThroughConcat : OpRewritePattern<ktn::ConcatOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(ktn::ConcatOp op,
-                                PatternRewriter &rewriter) const override {
     std::optional<Permutation> permutation;
-    SmallVector<Value> parts;
-    for (Value part : op.getXs()) {
-      auto producer = part.getDefiningOp<ktn::TransposeOp>();
-      if (!producer ||
-          (permutation && producer.getPermutation() != ArrayRef(*permutation)))
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      std::optional<Permutation> found = permutationOf(operand);
+      if (!found || (permutation && *permutation != *found))
         return rewriter.notifyMatchFailure(op, "not all are transposed alike");
-      permutation = llvm::to_vector(producer.getPermutation());
-      parts.push_back(producer.getX());
+      permutation = found;
+      operands.push_back(operand.getDefiningOp<ktn::TransposeOp>().getX());
     }
     if (!permutation)
-      return rewriter.notifyMatchFailure(op, "no parts");
-    Value joined = ktn::ConcatOp::create(rewriter, op.getLoc(), parts,
-                                         (*permutation)[op.getAxis()]);
+      return rewriter.notifyMatchFailure(op, "no operands");
+    Value moved = cast<ktn::TransposableOpInterface>(op).buildUntransposed(
+        rewriter, operands, *permutation);
     rewriter.replaceOp(op,
-                       transpose(rewriter, op.getLoc(), joined, *permutation));
+                       transpose(rewriter, op->getLoc(), moved, *permutation));
     return success();
   }
 };
@@ -364,17 +262,8 @@ private:
   LogicalResult sinkTransposes() {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<ComposeTransposes, SinkThroughConcat, SinkThroughElementwise>(
-        context);
-    patterns.add<SinkThroughAxes>(context,
-                                  ktn::ReductionOpInterface::getInterfaceID());
-    patterns.add<SinkThroughAxes>(context, ktn::ReverseOp::getOperationName());
-    patterns.add<SinkThroughAxes>(context, ktn::SqueezeOp::getOperationName());
-    patterns.add<SinkThroughPerAxis>(context, ktn::PadOp::getOperationName(),
-                                     ArrayRef<StringRef>{"low", "high"});
-    patterns.add<SinkThroughPerAxis>(
-        context, ktn::SliceOp::getOperationName(),
-        ArrayRef<StringRef>{"starts", "ends", "strides"});
+    patterns.add<ComposeTransposes, SinkThroughElementwise,
+                 SinkThroughTransposable>(context);
     return applyPatternsGreedily(getOperation(), std::move(patterns));
   }
 

@@ -50,17 +50,18 @@ public:
     if (!result.hasOneUse())
       return false;
     OpOperand &use = *result.use_begin();
-    Operation *user = use.getOwner();
-    if (user->getBlock() != linear->getBlock() || user->getNumResults() != 1 ||
-        user->getNumOperands() != 2 ||
+    auto user = dyn_cast<ktn::AffineOpInterface>(use.getOwner());
+    unsigned index = use.getOperandNumber();
+    if (!user || !user.isAffineIn(index) ||
+        user->getBlock() != linear->getBlock() ||
         user->getResult(0).getType() != result.getType())
       return false;
-    bool isLeft = use.getOperandNumber() == 0;
-    Value other = user->getOperand(isLeft ? 1 : 0);
-    if (!isConstantExpression(other) || !isAffine(user, other, isLeft))
+    unsigned otherIndex = index == 0 ? 1 : 0;
+    Value other = user->getOperand(otherIndex);
+    if (!isConstantExpression(other) || !isPerChannel(user, otherIndex))
       return false;
     OpBuilder b(user);
-    apply(user, isLeft, b, asVector(b, other));
+    user.composeAffine(b, index, asVector(b, other), scale, shift);
     result = user->getResult(0);
     ++length;
     return true;
@@ -93,18 +94,11 @@ public:
   }
 
 private:
-  /// Whether `user` scales or shifts by `other`, by one value a channel.
-  bool isAffine(Operation *user, Value other, bool isLeft) const {
-    // bias_add says where its channels are; the others align at the right.
-    if (auto bias = dyn_cast<ktn::BiasAddOp>(user))
-      return isLeft && bias.getChannelAxis() == axis;
-    if (!isa<ktn::AddOp, ktn::SubOp, ktn::MulOp>(user) &&
-        !(isa<ktn::DivOp>(user) && isLeft))
-      return false;
-    RankedTensorType type = tensorType(other);
-    int64_t missing = tensorType(result).getRank() - type.getRank();
+  /// Whether operand `index` of `user` has one value a channel, or one for all.
+  bool isPerChannel(ktn::AffineOpInterface user, unsigned index) const {
+    RankedTensorType type = tensorType(user->getOperand(index));
     for (int64_t own = 0; own < type.getRank(); ++own)
-      if (type.getDimSize(own) != 1 && own + missing != axis)
+      if (type.getDimSize(own) != 1 && user.getAxisInResult(index, own) != axis)
         return false;
     return true;
   }
@@ -127,38 +121,6 @@ private:
     SmallVector<int64_t> shape(rank, 1);
     shape[axis] = tensorType(vector).getNumElements();
     return ktn::ReshapeOp::create(b, vector.getLoc(), vector, shape);
-  }
-
-  void apply(Operation *user, bool isLeft, OpBuilder &b, Value constant) {
-    if (isa<ktn::MulOp>(user)) {
-      scale = scale ? combine<ktn::MulOp>(user, b, scale, constant) : constant;
-      shift = shift ? combine<ktn::MulOp>(user, b, shift, constant) : shift;
-    } else if (isa<ktn::DivOp>(user)) {
-      scale = combine<ktn::DivOp>(
-          user, b, scale ? scale : one(user, b, constant), constant);
-      shift = shift ? combine<ktn::DivOp>(user, b, shift, constant) : shift;
-    } else if (!isa<ktn::SubOp>(user)) {
-      shift = shift ? combine<ktn::AddOp>(user, b, shift, constant) : constant;
-    } else if (isLeft) {
-      shift = shift ? combine<ktn::SubOp>(user, b, shift, constant)
-                    : ktn::NegOp::create(b, user->getLoc(), constant);
-    } else {
-      // constant - (x * scale + shift)
-      scale = ktn::NegOp::create(b, user->getLoc(),
-                                 scale ? scale : one(user, b, constant));
-      shift = shift ? combine<ktn::SubOp>(user, b, constant, shift) : constant;
-    }
-  }
-
-  template <typename OpT>
-  static Value combine(Operation *user, OpBuilder &b, Value left, Value right) {
-    return OpT::create(b, user->getLoc(), left, right);
-  }
-
-  static Value one(Operation *user, OpBuilder &b, Value like) {
-    Type element = tensorType(like).getElementType();
-    return ktn::createConstant(b, user->getLoc(),
-                               RankedTensorType::get({}, element), 1.0);
   }
 
   ktn::LinearInKernelOpInterface linear;

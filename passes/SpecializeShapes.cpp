@@ -43,16 +43,16 @@ LogicalResult checkArguments(func::FuncOp function,
 
 LogicalResult inferBlock(Block &block);
 
-/// A loop's body starts from the slices and states that the operands give it.
-LogicalResult inferBody(ktn::ScanOp scan) {
-  FailureOr<SmallVector<Type>> types = ktn::ScanOp::inferBodyArgumentTypes(
-      scan.getLoc(), scan.getXs(), scan.getInit());
-  if (failed(types))
-    return failure();
-  Block &body = scan.getBody().front();
-  for (auto [argument, type] : llvm::zip_equal(body.getArguments(), *types))
-    argument.setType(type);
-  return inferBlock(body);
+/// The op itself and its bodies, up to the types of its results.
+LogicalResult refine(Operation &op) {
+  if (auto refinable = dyn_cast<ktn::ShapeRefinementOpInterface>(op))
+    if (failed(refinable.refineShapes()))
+      return failure();
+  for (Region &region : op.getRegions())
+    for (Block &block : region)
+      if (failed(inferBlock(block)))
+        return failure();
+  return success();
 }
 
 LogicalResult inferResults(Operation &op) {
@@ -68,20 +68,6 @@ LogicalResult inferResults(Operation &op) {
   for (auto [result, type] : llvm::zip_equal(op.getResults(), types))
     result.setType(type);
   return success();
-}
-
-/// An extent that an operand gives is part of the op once the operand is known.
-template <typename OpT> void resolveTarget(OpT op) {
-  DenseIntElementsAttr extents;
-  if (!op.getShape() || !matchPattern(op.getShape(), m_Constant(&extents)))
-    return;
-  SmallVector<int64_t> target(op.getTarget());
-  for (auto [extent, given] :
-       llvm::zip_equal(target, extents.template getValues<APInt>()))
-    if (ShapedType::isDynamic(extent))
-      extent = given.getSExtValue();
-  op.setTarget(target);
-  op.getShapeMutable().clear();
 }
 
 /// The constant elements of `value` when they are integers and few.
@@ -176,14 +162,7 @@ void foldToConstants(Operation &op) {
 
 LogicalResult inferBlock(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (auto scan = dyn_cast<ktn::ScanOp>(op))
-      if (failed(inferBody(scan)))
-        return failure();
-    if (auto reshape = dyn_cast<ktn::ReshapeOp>(op))
-      resolveTarget(reshape);
-    if (auto broadcast = dyn_cast<ktn::BroadcastToOp>(op))
-      resolveTarget(broadcast);
-    if (failed(inferResults(op)))
+    if (failed(refine(op)) || failed(inferResults(op)))
       return failure();
     foldToConstants(op);
     if (isOpTriviallyDead(&op))
