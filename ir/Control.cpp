@@ -2,6 +2,9 @@
 #include "ir/Ktn.h"
 #include "ir/Vjp.h"
 
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+
 using namespace mlir;
 using namespace keratin::ktn;
 
@@ -30,12 +33,88 @@ LogicalResult StopGradientOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
 }
 
 Values StopGradientOp::vjp(OpBuilder &, ValueRange) { return {Value()}; }
+bool StopGradientOp::isDifferentiable(unsigned) { return false; }
 
 LogicalResult TrainingPhaseOp::inferReturnTypes(MLIRContext *context, MaybeLoc,
                                                 Adaptor, InferredTypes &types) {
   types.push_back(RankedTensorType::get({}, IntegerType::get(context, 1)));
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// choose
+//===----------------------------------------------------------------------===//
+
+LogicalResult ChooseOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                         Adaptor adaptor,
+                                         InferredTypes &types) {
+  FailureOr<RankedTensorType> a = inferRanked(location, adaptor.getA());
+  FailureOr<RankedTensorType> b = inferRanked(location, adaptor.getB());
+  if (failed(a) || failed(b))
+    return failure();
+  if (a->getElementType() != b->getElementType())
+    return emitOptionalError(location, "one choice has dtype ",
+                             a->getElementType(), " and the other ",
+                             b->getElementType());
+  if (a->getRank() != b->getRank())
+    return emitOptionalError(location, "one choice has shape ", *a,
+                             " and the other ", *b,
+                             ": they must have the same number of axes");
+  SmallVector<int64_t> shape;
+  for (auto [mine, other] : llvm::zip_equal(a->getShape(), b->getShape()))
+    shape.push_back(mine == other ? mine : ShapedType::kDynamic);
+  types.push_back(a->clone(shape));
+  return success();
+}
+
+OpFoldResult ChooseOp::fold(FoldAdaptor adaptor) {
+  auto cond = dyn_cast_if_present<DenseElementsAttr>(adaptor.getCond());
+  if (!cond)
+    return {};
+  Value chosen = cond.getSplatValue<bool>() ? getA() : getB();
+  return chosen.getType() == getType() ? OpFoldResult(chosen) : OpFoldResult();
+}
+
+/// `x` in the type of `like`, which it has at run time.
+static Value statedAs(OpBuilder &b, Location loc, Value x, Value like) {
+  if (x.getType() == like.getType())
+    return x;
+  auto type = cast<RankedTensorType>(like.getType());
+  Value shape;
+  if (!type.hasStaticShape())
+    shape = ShapeOp::create(b, loc, like);
+  return ReshapeOp::create(b, loc, x, shape, type.getShape());
+}
+
+Values ChooseOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // y = cond ? a : b: da = cond ? dy : 0, db = cond ? 0 : dy
+  Location loc = getLoc();
+  Value zerosA = createZerosLike(b, loc, getA());
+  Value zerosB = createZerosLike(b, loc, getB());
+  Value da = ChooseOp::create(b, loc, getCond(), cotangents[0], zerosA);
+  Value db = ChooseOp::create(b, loc, getCond(), zerosB, cotangents[0]);
+  return {Value(), statedAs(b, loc, da, getA()), statedAs(b, loc, db, getB())};
+}
+
+FailureOr<SmallVector<Value>> ChooseOp::decompose(OpBuilder &b) {
+  DenseElementsAttr known;
+  if (matchPattern(getCond(), m_Constant(&known)))
+    return SmallVector<Value>{known.getSplatValue<bool>() ? getA() : getB()};
+  if (getA().getType() != getB().getType()) {
+    InFlightDiagnostic diag = emitOpError("one choice has shape ")
+                              << getA().getType() << " and the other "
+                              << getB().getType()
+                              << " but the condition is not known";
+    diag.attachNote() << "compiled code chooses between tensors of one shape";
+    return diag;
+  }
+  return SmallVector<Value>{
+      SelectOp::create(b, getLoc(), getCond(), getA(), getB())};
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
 
 LogicalResult GradientsOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                                             Adaptor adaptor,
@@ -79,6 +158,36 @@ LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &table) {
 
 LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &table) {
   return verifyVariableUse(*this, getVariableAttr(), getX().getType(), table);
+}
+
+LogicalResult AssignOp::inferReturnTypes(MLIRContext *, MaybeLoc,
+                                         Adaptor adaptor,
+                                         InferredTypes &types) {
+  types.push_back(adaptor.getX().getType());
+  return success();
+}
+
+Values AssignOp::vjp(OpBuilder &, ValueRange cotangents) {
+  // y = x: dx = dy
+  return {cotangents[0]};
+}
+
+LogicalResult AfterOp::inferReturnTypes(MLIRContext *, MaybeLoc,
+                                        Adaptor adaptor,
+                                        InferredTypes &types) {
+  types.push_back(adaptor.getX().getType());
+  return success();
+}
+
+Values AfterOp::vjp(OpBuilder &, ValueRange cotangents) {
+  // y = x: dx = dy, and events are no part of the value
+  Values terms((*this)->getNumOperands());
+  terms[0] = cotangents[0];
+  return terms;
+}
+
+bool AfterOp::isDifferentiable(unsigned index) {
+  return index == 0 && isa<FloatType>(getX().getType().getElementType());
 }
 
 //===----------------------------------------------------------------------===//
@@ -176,6 +285,18 @@ LogicalResult ScanOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   return success();
 }
 
+/// The body starts from the slices and states that the operands give it.
+LogicalResult ScanOp::refineShapes() {
+  FailureOr<SmallVector<Type>> types =
+      inferBodyArgumentTypes(getLoc(), getXs(), getInit());
+  if (failed(types))
+    return failure();
+  for (auto [argument, type] :
+       llvm::zip_equal(getBody().getArguments(), *types))
+    argument.setType(type);
+  return success();
+}
+
 FailureOr<ScanOp> ScanOp::createChecked(OpBuilder &b, Location location,
                                         ValueRange xs, ValueRange init,
                                         std::optional<int64_t> length,
@@ -197,6 +318,19 @@ FailureOr<ScanOp> ScanOp::createChecked(OpBuilder &b, Location location,
                               state.types)))
     return failure();
   return cast<ScanOp>(b.create(state));
+}
+
+LogicalResult ScanOp::verify() {
+  if (getCheckpointEvery() && *getCheckpointEvery() < 1)
+    return emitOpError("keeps states every ")
+           << *getCheckpointEvery() << " steps but must do so every 1 or more";
+  return success();
+}
+
+SmallVector<Value> ScanOp::getCaptures() {
+  llvm::SetVector<Value> values;
+  getUsedValuesDefinedAbove(getBody(), values);
+  return values.takeVector();
 }
 
 int64_t ScanOp::getStepCount() {

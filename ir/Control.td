@@ -47,7 +47,8 @@ def Ktn_ConstantOp : Ktn_PureOp<"constant", [
 }
 
 def Ktn_StopGradientOp : Ktn_PureOp<"stop_gradient", [
-    InferTypeOpAdaptor, DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<VjpOpInterface, ["isDifferentiable"]>]> {
   let summary = "a value through which no gradient flows";
   let description = [{
     `y = x`, and the gradient by `x` is none.
@@ -73,6 +74,30 @@ def Ktn_TrainingPhaseOp : Ktn_PureOp<"training_phase", [InferTypeOpAdaptor]> {
   }];
   let results = (outs Ktn_BoolTensor:$y);
   let assemblyFormat = "attr-dict `:` type($y)";
+  string kerasName = "";
+}
+
+def Ktn_ChooseOp : Ktn_PureOp<"choose", [
+    InferTypeOpAdaptor, DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<DecomposeOpInterface>]> {
+  let summary = "one of two tensors, whole";
+  let description = [{
+    `y = cond ? a : b`. The two may differ in shape but not in rank; an extent
+    in which they differ is `?` in `y`. Where `cond` is a constant the other
+    tensor is not computed. Otherwise both are, and their shapes must be the
+    same by the time the op is decomposed.
+
+    ```mlir
+    %y = ktn.choose %c, %a, %b : tensor<i1>, tensor<2x3xf32>, tensor<4x3xf32> -> tensor<?x3xf32>
+    ```
+  }];
+  let arguments = (ins 0DTensorOf<[I1]>:$cond, Ktn_Tensor:$a, Ktn_Tensor:$b);
+  let results = (outs Ktn_Tensor:$y);
+  let assemblyFormat = [{
+    $cond `,` $a `,` $b attr-dict `:` type($cond) `,` type($a) `,` type($b)
+    `->` type($y)
+  }];
+  let hasFolder = 1;
   string kerasName = "";
 }
 
@@ -135,18 +160,63 @@ def Ktn_ReadOp : Ktn_Op<"read", [
 }
 
 def Ktn_AssignOp : Ktn_Op<"assign", [
-    DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    InferTypeOpAdaptor, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<VjpOpInterface>,
     MemoryEffects<[MemWrite<Ktn_Variables>]>]> {
   let summary = "new value of a variable";
   let description = [{
-    `variable = x` from here on.
+    `variable = x` from here on, and `y = x`.
 
     ```mlir
-    ktn.assign @w, %x : tensor<4xf32>
+    %y = ktn.assign @w, %x : tensor<4xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$variable, Ktn_Tensor:$x);
+  let results = (outs Ktn_Tensor:$y);
   let assemblyFormat = "$variable `,` $x attr-dict `:` type($x)";
+  string kerasName = "";
+}
+
+def Ktn_AfterOp : Ktn_PureOp<"after", [
+    InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<VjpOpInterface, ["isDifferentiable"]>]> {
+  let summary = "a value together with assignments";
+  let description = [{
+    `y = x`, and who asks for `y` wants the assignments that `events` depend on
+    as well. Occurs in graphs only: in a finished function they stand on their
+    own.
+
+    ```mlir
+    %y = ktn.after %x, %e : tensor<4xf32>, tensor<f32>
+    ```
+  }];
+  let arguments = (ins Ktn_Tensor:$x, Variadic<Ktn_Tensor>:$events);
+  let results = (outs Ktn_Tensor:$y);
+  let assemblyFormat =
+    "$x `,` $events attr-dict `:` type($x) `,` type($events)";
+  string kerasName = "";
+}
+
+//===----------------------------------------------------------------------===//
+// The program around the function
+//===----------------------------------------------------------------------===//
+
+def Ktn_HostOp : Ktn_Op<"host"> {
+  let summary = "what the program makes of values of a call";
+  let description = [{
+    After each call of the function the program applies its own function number
+    `task` to the values of `operands`; `results` are what it returns, and their
+    extents may depend on the values. Occurs in graphs only: a finished function
+    has the operands as outputs.
+
+    ```mlir
+    %y = ktn.host 3 (%x) : (tensor<?x8xi32>) -> tensor<?x?xi32>
+    ```
+  }];
+  let arguments = (ins Ktn_I64Attr:$task, Variadic<Ktn_Tensor>:$operands);
+  let results = (outs Variadic<Ktn_Tensor>:$results);
+  let assemblyFormat =
+    "$task `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
   string kerasName = "";
 }
 
@@ -156,7 +226,8 @@ def Ktn_AssignOp : Ktn_Op<"assign", [
 
 def Ktn_ScanOp : Ktn_Op<"scan", [
     InferTypeOpAdaptor, AttrSizedOperandSegments, RecursiveMemoryEffects,
-    SingleBlock]> {
+    SingleBlock, DeclareOpInterfaceMethods<ShapeRefinementOpInterface>,
+    DeclareOpInterfaceMethods<VjpOpInterface, ["getVjpInputs"]>]> {
   let summary = "a step repeated along the time axis";
   let description = [{
     For each step `t`, the body takes the slices `xs[t]` and the states, which
@@ -165,6 +236,11 @@ def Ktn_ScanOp : Ktn_Op<"scan", [
     runs over axis 0 of `xs`, backwards when `reverse` is set; the outputs of
     step `t` are at `t` either way. Without `xs` there are `length` steps. The
     body may use values from outside.
+
+    The gradient is a scan in the other direction that computes the step again
+    from the state before it. These states are kept: all of them, or with
+    `checkpoint_every` one in so many steps, from which the others are computed
+    again.
 
     ```mlir
     %h, %ys = ktn.scan (%x = %xs : tensor<10x?x8xf32>) init (%s = %s0 : tensor<?x8xf32>) {
@@ -175,10 +251,13 @@ def Ktn_ScanOp : Ktn_Op<"scan", [
   }];
   let arguments = (ins Variadic<Ktn_Tensor>:$xs, Variadic<Ktn_Tensor>:$init,
                        OptionalAttr<Ktn_I64Attr>:$length,
-                       DefaultValuedAttr<BoolAttr, "false">:$reverse);
+                       DefaultValuedAttr<BoolAttr, "false">:$reverse,
+                       OptionalAttr<Ktn_I64Attr>:$checkpoint_every);
   let results = (outs Variadic<Ktn_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
     /// The body's argument types for these operands: slices, then states.
     static ::mlir::FailureOr<::llvm::SmallVector<::mlir::Type>>
@@ -199,6 +278,8 @@ def Ktn_ScanOp : Ktn_Op<"scan", [
     ::mlir::Block::BlockArgListType getStates() {
       return getBody().getArguments().drop_front(getXs().size());
     }
+    /// Values from outside that the body uses.
+    ::llvm::SmallVector<::mlir::Value> getCaptures();
     ::mlir::OperandRange getYieldedStates();
     ::mlir::OperandRange getYieldedOutputs();
     ::mlir::ResultRange getFinalStates() {

@@ -339,11 +339,17 @@ Values AbsOp::vjp(OpBuilder &b, ValueRange cotangents) {
   return {MulOp::create(b, getLoc(), cotangents[0], sign)};
 }
 
+Values SignOp::vjp(OpBuilder &b, ValueRange) {
+  return {createZerosLike(b, getLoc(), getX())};
+}
+
 // Constant between its jumps: no gradient that anybody wants.
-Values SignOp::vjp(OpBuilder &, ValueRange) { return {Value()}; }
 Values FloorOp::vjp(OpBuilder &, ValueRange) { return {Value()}; }
+bool FloorOp::isDifferentiable(unsigned) { return false; }
 Values CeilOp::vjp(OpBuilder &, ValueRange) { return {Value()}; }
+bool CeilOp::isDifferentiable(unsigned) { return false; }
 Values RoundOp::vjp(OpBuilder &, ValueRange) { return {Value()}; }
+bool RoundOp::isDifferentiable(unsigned) { return false; }
 
 Values ExpOp::vjp(OpBuilder &b, ValueRange cotangents) {
   // y = e^x: dx = dy y
@@ -465,6 +471,7 @@ Values DivOp::vjp(OpBuilder &b, ValueRange cotangents) {
 
 // Constant between its jumps.
 Values FloordivOp::vjp(OpBuilder &, ValueRange) { return {Value(), Value()}; }
+bool FloordivOp::isDifferentiable(unsigned) { return false; }
 
 Values ModOp::vjp(OpBuilder &b, ValueRange cotangents) {
   // y = a - b floor(a / b): da = dy, db = -dy floor(a / b)

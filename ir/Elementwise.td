@@ -36,9 +36,14 @@ class Ktn_UnaryOp<string mnemonic, string formula, Type tensor = Ktn_FloatTensor
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
+/// Of an op that is constant between its jumps: no gradient at all, not zeros.
+def Ktn_NoGradient : DeclareOpInterfaceMethods<VjpOpInterface, ["isDifferentiable"]>;
+
 /// A unary op that is one op of `math` or `arith` on a scalar.
-class Ktn_UnaryMathOp<string mnemonic, string scalarOp, string formula>
-    : Ktn_UnaryOp<mnemonic, formula> {
+class Ktn_UnaryMathOp<string mnemonic, string scalarOp, string formula,
+                      Trait gradient = DeclareOpInterfaceMethods<VjpOpInterface>>
+    : Ktn_UnaryOp<mnemonic, formula, Ktn_FloatTensor, "tensor<8x16xf32>",
+                  [gradient]> {
   let extraClassDefinition = inferSameElement # [{
     ::mlir::Value $cppClass::buildScalar(::mlir::OpBuilder &b,
                                          ::mlir::ValueRange args) {
@@ -53,6 +58,7 @@ class Ktn_BinaryOp<string mnemonic, string formula, Type tensor = Ktn_NumberTens
     : Ktn_ElementwiseOp<mnemonic, formula, "%a, %b : " # exampleTypes, traits> {
   let arguments = (ins tensor:$a, tensor:$b);
   let results = (outs tensor:$y);
+  let kerasArguments = ["x", "y"];
   // One type stands for all when they are the same.
   let assemblyFormat = [{
     $a `,` $b attr-dict `:` custom<BroadcastTypes>(type($a), type($b), type($y))
@@ -127,7 +133,7 @@ def Ktn_AbsOp : Ktn_UnaryOp<"abs", [{
 }
 def Ktn_SignOp : Ktn_UnaryOp<"sign", [{
     `y = 1` where `x > 0`, `-1` where `x < 0`, else `x` (so zeros keep their
-    sign and NaN stays). Not differentiable.}], Ktn_NumberTensor> {
+    sign and NaN stays). The derivative is 0.}], Ktn_NumberTensor> {
   let summary = "sign";
 }
 def Ktn_ExpOp : Ktn_UnaryMathOp<"exp", "::mlir::math::ExpOp", [{
@@ -168,15 +174,15 @@ def Ktn_ErfOp : Ktn_UnaryMathOp<"erf", "::mlir::math::ErfOp", [{
   let summary = "error function";
 }
 def Ktn_FloorOp : Ktn_UnaryMathOp<"floor", "::mlir::math::FloorOp", [{
-    The largest integer not above `x`. Not differentiable.}]> {
+    The largest integer not above `x`. Not differentiable.}], Ktn_NoGradient> {
   let summary = "rounding down";
 }
 def Ktn_CeilOp : Ktn_UnaryMathOp<"ceil", "::mlir::math::CeilOp", [{
-    The least integer not below `x`. Not differentiable.}]> {
+    The least integer not below `x`. Not differentiable.}], Ktn_NoGradient> {
   let summary = "rounding up";
 }
 def Ktn_RoundOp : Ktn_UnaryMathOp<"round", "::mlir::math::RoundEvenOp", [{
-    The integer nearest to `x`, halves to the even one. Not differentiable.}]> {
+    The integer nearest to `x`, halves to the even one. Not differentiable.}], Ktn_NoGradient> {
   let summary = "rounding half to even";
 }
 def Ktn_ReluOp : Ktn_UnaryOp<"relu", [{
@@ -196,31 +202,38 @@ def Ktn_LogicalNotOp : Ktn_UnaryOp<"logical_not", [{
 
 def Ktn_AddOp : Ktn_BinaryArithOp<"add", "::mlir::arith::AddFOp",
     "::mlir::arith::AddIOp", [{
-    `y = a + b`; integers wrap.}], [Commutative]> {
+    `y = a + b`; integers wrap.}], [Commutative,
+    DeclareOpInterfaceMethods<StepSumOpInterface, ["isAdditive"]>,
+    DeclareOpInterfaceMethods<AffineOpInterface>]> {
   let summary = "sum of two tensors";
 }
 def Ktn_SubOp : Ktn_BinaryArithOp<"sub", "::mlir::arith::SubFOp",
     "::mlir::arith::SubIOp", [{
-    `y = a - b`; integers wrap.}]> {
+    `y = a - b`; integers wrap.}],
+    [DeclareOpInterfaceMethods<StepSumOpInterface, ["isAdditive"]>,
+    DeclareOpInterfaceMethods<AffineOpInterface>]> {
   let summary = "difference";
   string kerasName = "subtract";
 }
 def Ktn_MulOp : Ktn_BinaryArithOp<"mul", "::mlir::arith::MulFOp",
     "::mlir::arith::MulIOp", [{
-    `y = a * b`; integers wrap.}], [Commutative]> {
+    `y = a * b`; integers wrap.}], [Commutative,
+    DeclareOpInterfaceMethods<StepSumOpInterface, ["isAdditive"]>,
+    DeclareOpInterfaceMethods<AffineOpInterface>]> {
   let summary = "product of two tensors";
   string kerasName = "multiply";
 }
 def Ktn_DivOp : Ktn_BinaryOp<"div", [{
     `y = a / b`. Integers truncate toward zero, and a division by zero gives 0.}],
-    Ktn_NumberTensor, [DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    Ktn_NumberTensor, [DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<AffineOpInterface, ["isAffineIn"]>]> {
   let summary = "quotient";
   string kerasName = ""; // Keras divides integers as floats
 }
 def Ktn_FloordivOp : Ktn_BinaryOp<"floordiv", [{
     `y = floor(a / b)`. An integer division by zero gives 0. Not
     differentiable.}],
-    Ktn_NumberTensor, [DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    Ktn_NumberTensor, [Ktn_NoGradient]> {
   let summary = "quotient rounded down";
   string kerasName = "floor_divide";
 }
@@ -235,6 +248,7 @@ def Ktn_PowOp : Ktn_BinaryOp<"pow", [{
     0 where `a <= 0`.}],
     Ktn_FloatTensor, [DeclareOpInterfaceMethods<VjpOpInterface>]> {
   let summary = "power";
+  let kerasArguments = ["x", "a"];
   let extraClassDefinition = inferSameElement # [{
     ::mlir::Value $cppClass::buildScalar(::mlir::OpBuilder &b,
                                          ::mlir::ValueRange args) {
@@ -297,6 +311,7 @@ def Ktn_SelectOp : Ktn_ElementwiseOp<"select", [{
     [DeclareOpInterfaceMethods<VjpOpInterface>]> {
   let summary = "choice between two tensors";
   string kerasName = "where";
+  let kerasArguments = ["condition", "x", "y"];
   let arguments = (ins Ktn_BoolTensor:$cond, Ktn_Tensor:$a, Ktn_Tensor:$b);
   let results = (outs Ktn_Tensor:$y);
   let assemblyFormat = [{

@@ -15,14 +15,32 @@ def VjpOpInterface : OpInterface<"VjpOpInterface"> {
     Reverse-mode derivative rule of one operation (vector-Jacobian product).
   }];
   let methods = [InterfaceMethod<[{
-      Returns, for each operand, the cotangent that flows back to it, or a null
-      Value where the operand is not differentiable. `cotangents` has one entry
+      Returns, for each of `getVjpInputs`, the cotangent that flows back to it,
+      or a null Value where it is not differentiable. `cotangents` has one entry
       per result; an entry may be null when that result is unused. Emits only
       `ktn` ops, so that gradients have gradients. Returns nothing at all, and
-      reports an error, when there is a derivative but no rule for it.
+      reports an error, when there is a derivative but no rule for it. May give
+      the uses of the results to a new op that has more results, and leave this
+      one without any.
     }],
     "::llvm::SmallVector<::mlir::Value>", "vjp",
-    (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$cotangents)>];
+    (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$cotangents)>,
+    InterfaceMethod<[{
+      The values that `vjp` gives cotangents for: the operands, and what the
+      regions of the op use from outside.
+    }],
+    "::llvm::SmallVector<::mlir::Value>", "getVjpInputs", (ins), "", [{
+      return ::llvm::to_vector($_op->getOperands());
+    }]>,
+    InterfaceMethod<[{
+      Whether `vjp` gives a cotangent for operand `index`. What Keras answers
+      with None, although the operand is a float, says no.
+    }],
+    "bool", "isDifferentiable", (ins "unsigned":$index), "", [{
+      auto type = ::mlir::dyn_cast<::mlir::ShapedType>(
+          $_op->getOperand(index).getType());
+      return type && ::mlir::isa<::mlir::FloatType>(type.getElementType());
+    }]>];
 }
 
 def ScalarBodyOpInterface : OpInterface<"ScalarBodyOpInterface"> {
@@ -112,6 +130,87 @@ def StackableOpInterface : OpInterface<"StackableOpInterface"> {
     "::mlir::Value", "buildStacked",
     (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$operands,
          "::llvm::ArrayRef<bool>":$stacked)>];
+}
+
+def StepSumOpInterface : OpInterface<"StepSumOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op that need not be done in each step of a loop when only the sum of its
+    results over all steps is wanted. `changing` tells the operands that are not
+    the same in every step.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Emits the sum over the steps on `operands`, of which the `changing` ones
+        have a new axis 0 with one entry a step. Null where the op cannot do it.
+      }],
+      "::mlir::Value", "buildStepSum",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$operands,
+           "::llvm::ArrayRef<bool>":$changing), "", "return {};">,
+    InterfaceMethod<[{
+        Whether the op gives the sum of its results when the `changing` operands
+        are their sums.
+      }],
+      "bool", "isAdditive", (ins "::llvm::ArrayRef<bool>":$changing), "",
+      "return true;">];
+}
+
+def TransposableOpInterface : OpInterface<"TransposableOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op that does on transposed operands what it can do before the transpose:
+    `op(transpose(x, p)) = transpose(op'(x), q)`. Ops with a scalar body need
+    not say so.
+  }];
+  let methods = [InterfaceMethod<[{
+      Emits op' on `operands`, those of the op before a transpose by
+      `permutation` of all axes, and sets `permutation` to q.
+    }],
+    "::mlir::Value", "buildUntransposed",
+    (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$operands,
+         "::llvm::SmallVector<int64_t> &":$permutation)>];
+}
+
+def AffineOpInterface : OpInterface<"AffineOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op of two operands whose result is `x * scale + shift` for one of them,
+    x, where the other one gives scale and shift.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether operand `index` can be x.",
+      "bool", "isAffineIn", (ins "unsigned":$index), "",
+      "return true;">,
+    InterfaceMethod<"The axis of the result that `axis` of operand `index` is.",
+      "int64_t", "getAxisInResult", (ins "unsigned":$index, "int64_t":$axis), "", [{
+        auto rank = [](::mlir::Value value) {
+          return ::mlir::cast<::mlir::RankedTensorType>(value.getType()).getRank();
+        };
+        return axis + rank($_op->getResult(0)) - rank($_op->getOperand(index));
+      }]>,
+    InterfaceMethod<[{
+        Takes the op into `scale` and `shift`: operand `index` is
+        `v * scale + shift` before, the result of the op after it. Null is 1 and
+        0. Emits `ktn` ops on the two and `other`, which stands for the other
+        operand.
+      }],
+      "void", "composeAffine",
+      (ins "::mlir::OpBuilder &":$b, "unsigned":$index, "::mlir::Value":$other,
+           "::mlir::Value &":$scale, "::mlir::Value &":$shift)>];
+}
+
+def ShapeRefinementOpInterface : OpInterface<"ShapeRefinementOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op that holds more of shapes than the types of its results: attributes,
+    or the types of the arguments of its regions.
+  }];
+  let methods = [InterfaceMethod<[{
+      Takes into the op what its operands have come to say of shapes. Its
+      regions and the types of its results are for the caller to infer again.
+      Failure, with a diagnostic, when the operands do not fit.
+    }],
+    "::llvm::LogicalResult", "refineShapes">];
 }
 
 #endif // KERATIN_IR_INTERFACES_TD

@@ -144,3 +144,31 @@ func.func @f() {
   // expected-error @below {{expects parent op 'ktn.scan'}}
   ktn.yield
 }
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error @below {{keeps states every 0 steps but must do so every 1 or more}}
+  %0 = ktn.scan () init (%s = %x : tensor<2xf32>) length 3 attributes {checkpoint_every = 0 : i64} {
+    ktn.yield %s : tensor<2xf32>
+  } -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%c: tensor<i1>, %a: tensor<2xf32>, %b: tensor<2x3xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{one choice has shape 'tensor<2xf32>' and the other 'tensor<2x3xf32>': they must have the same number of axes}}
+  %0 = ktn.choose %c, %a, %b : tensor<i1>, tensor<2xf32>, tensor<2x3xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%c: tensor<i1>, %a: tensor<2xf32>, %b: tensor<2xf64>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{one choice has dtype 'f32' and the other 'f64'}}
+  %0 = ktn.choose %c, %a, %b : tensor<i1>, tensor<2xf32>, tensor<2xf64> -> tensor<2xf32>
+  return
+}

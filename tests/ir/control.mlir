@@ -11,8 +11,19 @@ ktn.variable @k : tensor<2xf32> = dense_resource<k> : tensor<2xf32>
 func.func @variables() {
   // CHECK: %[[W:.+]] = ktn.read @w : tensor<4xf32>
   %w = ktn.read @w : tensor<4xf32>
-  // CHECK: ktn.assign @w, %[[W]] : tensor<4xf32>
-  ktn.assign @w, %w : tensor<4xf32>
+  // CHECK: %[[N:.+]] = ktn.assign @w, %[[W]] : tensor<4xf32>
+  %n = ktn.assign @w, %w : tensor<4xf32>
+  // CHECK: ktn.after %[[W]], %[[N]] : tensor<4xf32>, tensor<4xf32>
+  %a = ktn.after %w, %n : tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// An extent in which the choices differ is open.
+// CHECK-LABEL: func @choose(
+// CHECK-SAME:    %[[C:.+]]: tensor<i1>, %[[A:.+]]: tensor<2x3xf32>, %[[B:.+]]: tensor<4x3xf32>)
+func.func @choose(%c: tensor<i1>, %a: tensor<2x3xf32>, %b: tensor<4x3xf32>) {
+  // CHECK: ktn.choose %[[C]], %[[A]], %[[B]] : tensor<i1>, tensor<2x3xf32>, tensor<4x3xf32> -> tensor<?x3xf32>
+  %y = ktn.choose %c, %a, %b : tensor<i1>, tensor<2x3xf32>, tensor<4x3xf32> -> tensor<?x3xf32>
   return
 }
 

@@ -21,6 +21,27 @@ func.func @phase() -> tensor<i1> {
   return %t : tensor<i1>
 }
 
+// The phase is known, so only one branch is left.
+// CHECK-LABEL: func @known_choice(
+// CHECK-SAME:    %[[A:.+]]: tensor<4xf32>, %[[B:.+]]: tensor<4xf32>)
+// CHECK:         return %[[B]]
+// TRAINING-LABEL: func @known_choice(
+// TRAINING-SAME:    %[[A:.+]]: tensor<4xf32>, %[[B:.+]]: tensor<4xf32>)
+// TRAINING:         return %[[A]]
+func.func @known_choice(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %t = ktn.training_phase : tensor<i1>
+  %y = ktn.choose %t, %a, %b : tensor<i1>, tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// CHECK-LABEL: func @open_choice(
+// CHECK-SAME:    %[[C:.+]]: tensor<i1>, %[[A:.+]]: tensor<4xf32>, %[[B:.+]]: tensor<4xf32>)
+// CHECK-NEXT:    ktn.select %[[C]], %[[A]], %[[B]]
+func.func @open_choice(%c: tensor<i1>, %a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %y = ktn.choose %c, %a, %b : tensor<i1>, tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
 // CHECK-LABEL: func @stop(
 // CHECK-SAME:    %[[X:.+]]: tensor<4xf32>)
 // CHECK-NEXT:    return %[[X]]
