@@ -191,12 +191,14 @@ std::string shapeName(const std::vector<int64_t> &shape) {
 }
 
 Array::Array(DType dtype, std::vector<int64_t> shape)
-    : type(dtype), extents(std::move(shape)) {
-  int64_t count = checkedByteSize(type, extents);
-  std::shared_ptr<void> memory = allocate(count);
-  std::memset(memory.get(), 0, static_cast<size_t>(count));
-  bytes = memory.get();
-  keeper = std::move(memory);
+    : Array(uninitialized(dtype, std::move(shape))) {
+  std::memset(mutableData(), 0, static_cast<size_t>(byteSize()));
+}
+
+Array Array::uninitialized(DType dtype, std::vector<int64_t> shape) {
+  std::shared_ptr<void> memory = allocate(checkedByteSize(dtype, shape));
+  const void *data = memory.get();
+  return Array(dtype, std::move(shape), data, std::move(memory));
 }
 
 Array::Array(DType dtype, std::vector<int64_t> shape, const void *data,

@@ -31,14 +31,16 @@ static Shape shapeOf(const ktn_tensor_info_t &info, int64_t batch) {
 std::vector<Array> run(Compiled &code, const std::vector<Array> &arguments) {
   const ktn_model_info_t &info = *code.info;
   int64_t batch = batchOf(info);
-  std::vector<const void *> inputs;
+  llvm::SmallVector<const void *, 32> inputs;
   for (const Array &argument : arguments)
     inputs.push_back(argument.data());
   std::vector<Array> results;
-  std::vector<void *> outputs;
+  results.reserve(static_cast<size_t>(info.num_outputs));
+  llvm::SmallVector<void *, 32> outputs;
   for (int32_t i = 0; i < info.num_outputs; ++i) {
-    results.emplace_back(static_cast<DType>(info.outputs[i].dtype),
-                         shapeOf(info.outputs[i], batch));
+    results.push_back(
+        Array::uninitialized(static_cast<DType>(info.outputs[i].dtype),
+                             shapeOf(info.outputs[i], batch)));
     outputs.push_back(results.back().mutableData());
   }
 

@@ -2,6 +2,7 @@
 #include "Cache.h"
 #include "Diagnostics.h"
 #include "Execution.h"
+#include "Host.h"
 
 #include "codegen/Compile.h"
 #include "ir/Ktn.h"
@@ -10,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
+#include <algorithm>
 #include <map>
 
 using namespace mlir;
@@ -79,9 +81,11 @@ WeightsPlacement parsePlacement(const std::string &name) {
 struct Function::Impl {
   std::shared_ptr<Graph> graph; // first: the code below refers to its context
   Cut cut;
-  /// As the caller sees them. Those of the cut are without the learning phase.
+  /// As the caller sees them. The inputs of the cut are without the learning
+  /// phase, its outputs are what compiled code gives to the host.
   std::vector<TensorInfo> inputs, outputs;
   std::optional<size_t> phaseInput;
+  HostPlan host;
   bool foldVariables = true;
   bool readsPhase = false, updates = false, choosesShapes = false;
   CompileSettings settings;
@@ -113,8 +117,10 @@ struct Function::Impl {
   /// Code for inputs of these shapes with the present values of variables.
   std::shared_ptr<Compiled> prepare(const std::vector<Shape> &shapes,
                                     bool training, const Choices &choices);
-  std::shared_ptr<Compiled> find(const std::vector<Shape> &shapes,
-                                 bool training, const Choices &choices);
+  /// Code in the cache that is not stale, null without.
+  std::shared_ptr<Compiled>
+  find(bool training, const Choices &choices,
+       llvm::function_ref<bool(const Compiled &)> hasShapes);
   bool isStale(const Compiled &code);
   Circumstances circumstances(bool training, Choices choices) const;
   std::unique_ptr<CompiledModel> compileExtraction(Extraction extraction,
@@ -308,27 +314,28 @@ bool Function::Impl::isStale(const Compiled &code) {
   return stale;
 }
 
-std::shared_ptr<Compiled> Function::Impl::find(const std::vector<Shape> &shapes,
-                                               bool training,
-                                               const Choices &choices) {
+std::shared_ptr<Compiled>
+Function::Impl::find(bool training, const Choices &choices,
+                     llvm::function_ref<bool(const Compiled &)> hasShapes) {
   auto found = llvm::find_if(cache, [&](const auto &code) {
-    return code->training == training && code->shapes == shapes &&
+    return code->training == training && hasShapes(*code) &&
            code->choices == choices;
   });
   if (found == cache.end())
     return nullptr;
-  std::shared_ptr<Compiled> code = *found;
-  cache.erase(found);
-  if (isStale(*code))
+  if (isStale(**found)) {
+    cache.erase(found);
     return nullptr;
-  cache.insert(cache.begin(), code);
-  return code;
+  }
+  std::rotate(cache.begin(), found, std::next(found));
+  return cache.front();
 }
 
 std::shared_ptr<Compiled>
 Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
                         const Choices &choices) {
-  if (std::shared_ptr<Compiled> code = find(shapes, training, choices))
+  auto hasShapes = [&](const Compiled &code) { return code.shapes == shapes; };
+  if (std::shared_ptr<Compiled> code = find(training, choices, hasShapes))
     return code;
   Leftovers leftovers(*graph);
   auto code = std::make_shared<Compiled>();
@@ -428,15 +435,27 @@ Choices Function::Impl::chooseForSaving(bool training) {
 // Calling
 //===----------------------------------------------------------------------===//
 
+static std::vector<Shape> shapesOf(const std::vector<Array> &arrays) {
+  std::vector<Shape> shapes;
+  shapes.reserve(arrays.size());
+  for (const Array &array : arrays)
+    shapes.push_back(array.shape());
+  return shapes;
+}
+
 std::vector<Array> Function::Impl::call(bool training,
                                         std::vector<Array> arguments) {
   std::optional<Graph::Lock> lock(std::in_place, graph);
   Choices choices = choose(training, arguments);
-  std::vector<Shape> shapes;
-  shapes.reserve(arguments.size());
-  for (const Array &argument : arguments)
-    shapes.push_back(argument.shape());
-  std::shared_ptr<Compiled> code = prepare(shapes, training, choices);
+  std::shared_ptr<Compiled> code =
+      find(training, choices, [&](const Compiled &known) {
+        return llvm::equal(known.shapes, arguments,
+                           [](const Shape &shape, const Array &argument) {
+                             return shape == argument.shape();
+                           });
+      });
+  if (!code)
+    code = prepare(shapesOf(arguments), training, choices);
   for (const VariablePtr &variable : code->state)
     arguments.push_back(variable->value);
   // Who changes variables keeps others from them until they are changed.
@@ -444,10 +463,8 @@ std::vector<Array> Function::Impl::call(bool training,
     lock.reset();
   std::vector<Array> results = run(*code, arguments);
   size_t next = results.size() - code->updated.size();
-  for (const VariablePtr &variable : code->updated) {
-    variable->value = std::move(results[next++]);
-    ++variable->version;
-  }
+  for (const VariablePtr &variable : code->updated)
+    graph->assign(*variable, std::move(results[next++]));
   results.resize(results.size() - code->updated.size());
   return results;
 }
@@ -455,9 +472,9 @@ std::vector<Array> Function::Impl::call(bool training,
 std::vector<Array> Function::operator()(const std::vector<Array> &given) const {
   std::vector<Array> arguments = impl->checkInputs(given);
   bool training = impl->trains(given);
-  if (impl->outputs.empty() && !impl->updates)
+  if (impl->cut.outputs.empty() && !impl->updates)
     return {};
-  return impl->call(training, std::move(arguments));
+  return impl->host.finish(impl->call(training, std::move(arguments)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -470,7 +487,16 @@ Extraction Function::Impl::extractForSaving(const SaveOptions &options,
   known.training = options.training;
   known.choices = chooseForSaving(options.training);
   known.keepOpenChoices = true;
-  return extract(*graph, cut, known, symbol);
+  // Artefacts have no host.
+  for (auto [index, output] : llvm::enumerate(outputs))
+    if (!host.placeOf(index))
+      throw Error("function '" + cut.function + "': output '" + output.name +
+                  "' is made by the program after a call (as ctc_decode does) "
+                  "and cannot be saved");
+  Cut saved = cut;
+  saved.outputs.resize(outputs.size());
+  saved.outputNames.resize(outputs.size());
+  return extract(*graph, saved, known, symbol);
 }
 
 std::unique_ptr<CompiledModel>
@@ -682,6 +708,21 @@ void checkFunctionInputs(const Tensors &inputs, const std::string &function) {
   }
 }
 
+/// Of the outputs, leaves to compiled code what it computes.
+void shareWithHost(Function::Impl &impl, const FunctionOptions &options) {
+  Cut &cut = impl.cut;
+  impl.host = HostPlan(*impl.graph, cut.function, cut.outputs, cut.events);
+  cut.outputs = impl.host.compiled();
+  for (auto [index, output] : llvm::enumerate(impl.outputs))
+    if (impl.host.placeOf(index))
+      cut.outputNames.push_back(output.name);
+  while (cut.outputNames.size() < cut.outputs.size())
+    cut.outputNames.push_back("host_" + std::to_string(cut.outputNames.size()));
+  for (size_t index : options.afterUpdates)
+    if (std::optional<size_t> place = impl.host.placeOf(index))
+      cut.afterUpdates.insert(*place);
+}
+
 } // namespace
 
 Function function(const Tensors &inputs, const Tensors &outputs,
@@ -721,12 +762,12 @@ Function function(const Tensors &inputs, const Tensors &outputs,
                   " after the updates is not there: "
                   "there are " +
                   std::to_string(outputs.size()));
-  cut.afterUpdates = {options.afterUpdates.begin(), options.afterUpdates.end()};
   cut.events = eventsOf(*impl->graph, updates);
-  cut.outputNames = outputNames(outputs, names);
   impl->foldVariables = options.foldVariables;
-  for (auto [output, name] : llvm::zip_equal(cut.outputs, cut.outputNames))
+  for (auto [output, name] :
+       llvm::zip_equal(cut.outputs, outputNames(outputs, names)))
     impl->outputs.push_back(infoOf(output, name));
+  shareWithHost(*impl, options);
   examine(*impl);
   return Function(std::move(impl));
 }

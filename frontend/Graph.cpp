@@ -141,12 +141,15 @@ ElementsAttr Graph::attributeOf(const Array &value, llvm::StringRef name) {
 }
 
 ElementsAttr Graph::attributeOf(Variable &variable) {
-  if (!variable.attribute || variable.attributeVersion != variable.version) {
-    dropBlob(variable.attribute);
+  if (!variable.attribute)
     variable.attribute = attributeOf(variable.value, variable.name);
-  }
-  variable.attributeVersion = variable.version;
   return variable.attribute;
+}
+
+void Graph::assign(Variable &variable, Array value) {
+  variable.value = std::move(value);
+  ++variable.version;
+  dropBlob(std::exchange(variable.attribute, {}));
 }
 
 Attribute Graph::attributeFor(const AttributeValue &value) {
@@ -269,7 +272,7 @@ Tensor Graph::randomState(uint64_t key) {
   variable->value =
       Array::of<int64_t>({2}, {static_cast<int64_t>(key), int64_t(0)});
   variable->countsCalls = true;
-  return wrap(makeVariable(std::move(variable)));
+  return inEachStep(wrap(makeVariable(std::move(variable))));
 }
 
 Tensor Graph::trainingPhase() {

@@ -58,9 +58,8 @@ struct Variable {
   bool countsCalls = false;
   /// Counts assignments: code with the value folded in is stale after one.
   uint64_t version = 0;
-  /// The value as an attribute, for the version that it was made of.
+  /// The value as an attribute, once somebody has folded it.
   mlir::ElementsAttr attribute;
-  uint64_t attributeVersion = 0;
 };
 
 class Graph : public std::enable_shared_from_this<Graph> {
@@ -122,6 +121,9 @@ public:
     return assigned.lookup(op);
   }
 
+  /// Gives a variable a value of its dtype and shape.
+  void assign(Variable &variable, Array value);
+
   /// What an op has of its operands.
   enum Trait : uint8_t { UsesPhase = 1, Assigns = 2 };
   bool hasTrait(mlir::Value value, Trait trait) const {
@@ -134,12 +136,19 @@ public:
                       const ScanBody &body,
                       std::optional<int64_t> checkpointEvery);
   Tensor statedAs(const Tensor &x, const Tensor &like);
+  Tensor inEachStep(Tensor state);
   Tensors appendGradients(const Tensor &loss, const Tensors &variables);
   /// Throws Error when `value` is not of the variable's dtype and shape.
   Tensor appendAssign(const Tensor &variable, const Tensor &value);
   /// `value` in such a way that who asks for it performs the assignments that
   /// `events` depend on.
   mlir::Value appendAfter(mlir::Value value, mlir::ValueRange events);
+  /// `results` as what `task` makes of the values of `operands` (Host.h).
+  Tensors appendHost(HostTask task, const Tensors &operands,
+                     const std::vector<std::pair<Shape, DType>> &results);
+  const HostTask &hostTask(int64_t number) const {
+    return hostTasks.at(number);
+  }
 
   /// The value of a variable, or of a constant, as an attribute.
   mlir::ElementsAttr attributeOf(const Array &value, llvm::StringRef name);
@@ -192,8 +201,13 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Where ops go: the block of the module, then the bodies being traced.
   std::vector<mlir::Block *> blocks;
+  /// The loops around the op that comes next.
+  std::vector<Trace *> traces;
   /// Bodies whose tracing ended with an exception; tensors of them may be held.
   std::vector<std::unique_ptr<mlir::Region>> abandoned;
+  /// Of the `ktn.host` ops.
+  std::map<int64_t, HostTask> hostTasks;
+  int64_t nextTask = 0;
   llvm::DenseMap<mlir::Value, std::shared_ptr<Variable>> variables;
   llvm::DenseMap<mlir::Operation *, std::shared_ptr<Variable>> assigned;
   llvm::DenseMap<mlir::Value, unsigned> handleCounts;

@@ -173,13 +173,13 @@ void set_value(const Tensor &x, const Array &value) {
   std::shared_ptr<Variable> variable = variableOf(x);
   if (!variable)
     throw Error("set_value: the tensor is not a variable");
-  Graph::Lock lock(Graph::ownerOf(x));
+  const std::shared_ptr<Graph> &graph = Graph::ownerOf(x);
+  Graph::Lock lock(graph);
   if (value.shape() != variable->value.shape())
     throw Error("set_value: variable '" + variable->name + "' has shape " +
                 shapeName(variable->value.shape()) + " but the value has " +
                 shapeName(value.shape()));
-  variable->value = value.to(variable->value.dtype());
-  ++variable->version;
+  graph->assign(*variable, value.to(variable->value.dtype()));
 }
 
 void batch_set_value(const std::vector<std::pair<Tensor, Array>> &tuples) {

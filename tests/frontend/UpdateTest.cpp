@@ -141,11 +141,12 @@ TEST(Updates, ShareTheNewValueWithTheVariable) {
 }
 
 TEST(UpdateErrors, NameVariableAndBothShapes) {
-  K::Tensor v = K::variable(Array::of<float>({2}, {1, 2}), "state");
-  EXPECT_THAT([&] { K::update(v, K::constant(Array::full({3}, 0))); },
-              ThrowsMessage<Error>(HasSubstr(
-                  "'state' has shape (2,) and dtype float32 but its new value "
-                  "has (3,)")));
+  K::Tensor v = K::variable(Array::of<float>({2}, {1, 2}), "moments");
+  EXPECT_THAT(
+      [&] { K::update(v, K::constant(Array::full({3}, 0))); },
+      ThrowsMessage<Error>(HasSubstr(
+          "'moments' has shape (2,) and dtype float32 but its new value "
+          "has (3,)")));
   EXPECT_THAT([&] { K::update(v, 0.0); },
               ThrowsMessage<Error>(HasSubstr("has ()")));
   EXPECT_THAT([&] { K::update(v * 2.0, v); },

@@ -88,6 +88,8 @@ public:
       to[i] = values[i];
     return array;
   }
+  /// Elements that are still to be written.
+  static Array uninitialized(DType dtype, std::vector<int64_t> shape);
   static Array full(std::vector<int64_t> shape, double value,
                     DType dtype = DType::Float32);
 
