@@ -9,6 +9,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Matchers.h"
 
 namespace keratin::ktn {
 
@@ -28,6 +29,22 @@ inline mlir::Attribute reshapeIntegers(mlir::Attribute value,
       type.getNumElements() != integers.getNumElements())
     return {};
   return integers.reshape(type);
+}
+
+/// An extent that the operand `shape` gives is part of the op once the operand
+/// is known.
+template <typename OpT> void resolveTarget(OpT op) {
+  mlir::DenseIntElementsAttr extents;
+  if (!op.getShape() ||
+      !mlir::matchPattern(op.getShape(), mlir::m_Constant(&extents)))
+    return;
+  llvm::SmallVector<int64_t> target(op.getTarget());
+  for (auto [extent, given] :
+       llvm::zip_equal(target, extents.template getValues<llvm::APInt>()))
+    if (mlir::ShapedType::isDynamic(extent))
+      extent = given.getSExtValue();
+  op.setTarget(target);
+  op.getShapeMutable().clear();
 }
 
 } // namespace keratin::ktn

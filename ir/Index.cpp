@@ -99,18 +99,85 @@ LogicalResult ScatterAddOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// sparse
+//===----------------------------------------------------------------------===//
+
+LogicalResult SparseOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
+                                         Adaptor adaptor,
+                                         InferredTypes &types) {
+  FailureOr<RankedTensorType> values =
+      inferRanked(location, adaptor.getValues());
+  FailureOr<RankedTensorType> rows = inferRanked(location, adaptor.getRows());
+  FailureOr<RankedTensorType> columns =
+      inferRanked(location, adaptor.getColumns());
+  if (failed(values) || failed(rows) || failed(columns))
+    return failure();
+  if (values->getRank() != 1 || rows->getShape() != values->getShape() ||
+      columns->getShape() != values->getShape())
+    return emitOptionalError(
+        location, "values have the shape ", formatShape(values->getShape()),
+        ", rows ", formatShape(rows->getShape()), " and columns ",
+        formatShape(columns->getShape()), " but must be lists of one length");
+  ArrayRef<int64_t> target = adaptor.getTarget();
+  if (target.size() != 2 || llvm::any_of(target, [](int64_t extent) {
+        return extent < 1; // `?` too
+      }))
+    return emitOptionalError(location, "target ", formatShape(target),
+                             " must be two known extents of 1 or more");
+  return inferTensor(location, target, values->getElementType(), types);
+}
+
+/// rows[i] * extent of a row + columns[i]
+static Value flatPositions(OpBuilder &b, SparseOp op) {
+  auto wide = [&](Value indices) -> Value {
+    return CastOp::create(b, op.getLoc(), indices, b.getI64Type());
+  };
+  Value rows = wide(op.getRows());
+  Value extent = createScalarLike(b, op.getLoc(), rows, op.getTarget()[1]);
+  Value begins = MulOp::create(b, op.getLoc(), rows, extent);
+  return AddOp::create(b, op.getLoc(), begins, wide(op.getColumns()));
+}
+
+FailureOr<Values> SparseOp::decompose(OpBuilder &b) {
+  int64_t elements = getTarget()[0] * getTarget()[1];
+  Type element = getType().getElementType();
+  Value zeros = createConstant(b, getLoc(),
+                               RankedTensorType::get({elements}, element), 0);
+  Value flat = ScatterAddOp::create(b, getLoc(), zeros, flatPositions(b, *this),
+                                    getValues());
+  return Values{ReshapeOp::create(b, getLoc(), flat, Value(), getTarget())};
+}
+
+Values SparseOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // Each value has the element of dy where it stands.
+  int64_t elements = getTarget()[0] * getTarget()[1];
+  Value flat =
+      ReshapeOp::create(b, getLoc(), cotangents[0], Value(), {elements});
+  Value dvalues = GatherOp::create(b, getLoc(), flat, flatPositions(b, *this),
+                                   /*axis=*/0, /*batch_dims=*/0);
+  return {dvalues, Value(), Value()};
+}
+
+//===----------------------------------------------------------------------===//
 // iota
 //===----------------------------------------------------------------------===//
 
 LogicalResult IotaOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                                        Adaptor adaptor, InferredTypes &types) {
   ArrayRef<int64_t> target = adaptor.getTarget();
-  if (ShapedType::isDynamicShape(target))
+  if (ShapedType::isDynamicShape(target) && !adaptor.getShape())
     return emitOptionalError(location, "target ", formatShape(target),
-                             " has an unknown extent but must be static");
-  if (failed(checkAxis(location, "axis", adaptor.getAxis(), target.size())))
+                             " has an unknown extent but there is no shape "
+                             "that gives it");
+  if (failed(checkShapeOperand(location, adaptor.getShape(), target)) ||
+      failed(checkAxis(location, "axis", adaptor.getAxis(), target.size())))
     return failure();
   return inferTensor(location, target, adaptor.getDtype(), types);
+}
+
+LogicalResult IotaOp::refineShapes() {
+  resolveTarget(*this);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -52,20 +52,48 @@ def Ktn_ScatterAddOp : Ktn_IndexOp<"scatter_add", [
   let hasVerifier = 1;
 }
 
-def Ktn_IotaOp : Ktn_IndexOp<"iota"> {
+def Ktn_SparseOp : Ktn_IndexOp<"sparse", [
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<DecomposeOpInterface>]> {
+  let summary = "a matrix of zeros but for some elements";
+  let description = [{
+    `y[rows[i], columns[i]]` is the sum of `values[i]` over all such `i`, and 0
+    elsewhere; `target` are the extents of y. Who multiplies by y or joins it
+    can work on its elements instead. An index out of range is clamped.
+
+    ```mlir
+    %y = ktn.sparse %v at %r, %c to [100, 50] : tensor<7xf32> at tensor<7xi32>, tensor<7xi32> -> tensor<100x50xf32>
+    ```
+  }];
+  let arguments = (ins Ktn_NumberTensor:$values, Ktn_IntegerTensor:$rows,
+                       Ktn_IntegerTensor:$columns, DenseI64ArrayAttr:$target);
+  let results = (outs Ktn_NumberTensor:$y);
+  let assemblyFormat = [{
+    $values `at` $rows `,` $columns `to` $target attr-dict
+    `:` type($values) `at` type($rows) `,` type($columns) `->` type($y)
+  }];
+}
+
+def Ktn_IotaOp : Ktn_IndexOp<"iota", [
+    DeclareOpInterfaceMethods<ShapeRefinementOpInterface>]> {
   let summary = "positions along an axis";
   let description = [{
-    `y[.., i, ..] = i` along `axis`, of static shape `target` and element type
-    `dtype`, in which every index is exact or rounded to nearest.
+    `y[.., i, ..] = i` along `axis`, of shape `target` and element type `dtype`,
+    in which every index is exact or rounded to nearest. A `?` of `target` is
+    the element of `shape`, which has one element an axis.
 
     ```mlir
     %y = ktn.iota [4, 8], f32 {axis = 1} : tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins DenseI64ArrayAttr:$target, Ktn_I64Attr:$axis,
+  let arguments = (ins Optional<Ktn_ExtentsTensor>:$shape,
+                       DenseI64ArrayAttr:$target, Ktn_I64Attr:$axis,
                        Ktn_ElementTypeAttr:$dtype);
   let results = (outs Ktn_NumberTensor:$y);
-  let assemblyFormat = "$target `,` $dtype attr-dict `:` type($y)";
+  let assemblyFormat = [{
+    (`shape` $shape^ `:` type($shape) `to`)? custom<Extents>($target) `,` $dtype
+    attr-dict `:` type($y)
+  }];
 }
 
 #endif // KERATIN_IR_INDEX_TD

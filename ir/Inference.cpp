@@ -59,6 +59,11 @@ LogicalResult keratin::ktn::inferTensor(MaybeLoc location,
   return success();
 }
 
+bool keratin::ktn::hasOneShape(ArrayRef<int64_t> shape) {
+  return llvm::count(shape, ShapedType::kDynamic) <= 1 &&
+         !llvm::is_contained(shape, 0);
+}
+
 FailureOr<int64_t> keratin::ktn::mergeExtents(int64_t a, int64_t b) {
   if (a == b || ShapedType::isDynamic(b))
     return a;
@@ -70,6 +75,22 @@ FailureOr<int64_t> keratin::ktn::mergeExtents(int64_t a, int64_t b) {
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//
+
+LogicalResult keratin::ktn::checkShapeOperand(MaybeLoc location, Value shape,
+                                              ArrayRef<int64_t> target) {
+  if (!shape)
+    return success();
+  FailureOr<RankedTensorType> type = inferRanked(location, shape);
+  if (failed(type))
+    return failure();
+  int64_t rank = target.size();
+  if (type->getRank() == 1 &&
+      succeeded(mergeExtents(type->getDimSize(0), rank)))
+    return success();
+  return emitOptionalError(location, "shape has type ", *type,
+                           " but the target ", formatShape(target), " has ",
+                           rank, " axes");
+}
 
 LogicalResult keratin::ktn::checkAxis(MaybeLoc location, StringRef name,
                                       int64_t axis, int64_t rank) {

@@ -33,6 +33,15 @@ mlir::LogicalResult inferTensor(MaybeLoc location,
                                 llvm::ArrayRef<int64_t> shape,
                                 mlir::Type element, InferredTypes &types);
 
+/// Whether the values of a type of the extents `shape`, with a given element
+/// count, all have one shape: there is at most one `?`, which follows.
+bool hasOneShape(llvm::ArrayRef<int64_t> shape);
+
+/// The operand `shape`, which gives the `?` of `target`, has one element an
+/// axis; it may be null.
+mlir::LogicalResult checkShapeOperand(MaybeLoc location, mlir::Value shape,
+                                      llvm::ArrayRef<int64_t> target);
+
 /// The extent that `a` and `b` have in common; `?` is any.
 mlir::FailureOr<int64_t> mergeExtents(int64_t a, int64_t b);
 

@@ -7,6 +7,7 @@ include "ir/Elementwise.td"
 include "ir/Index.td"
 include "ir/Linear.td"
 include "ir/Nn.td"
+include "ir/Random.td"
 include "ir/Reduce.td"
 include "ir/Shape.td"
 

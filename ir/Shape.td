@@ -23,11 +23,12 @@ def Ktn_ShapeOp : Ktn_MovementOp<"shape"> {
   let results = (outs Ktn_ExtentsTensor:$y);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($y)";
   let hasFolder = 1;
-  string kerasName = "shape";
 }
 
 def Ktn_ReshapeOp : Ktn_MovementOp<"reshape", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<StepSumOpInterface>,
+    DeclareOpInterfaceMethods<ShapeRefinementOpInterface>]> {
   let summary = "same elements, other shape";
   let description = [{
     The elements of `x` in row-major order, with the extents `target`. One `?`
@@ -55,7 +56,8 @@ def Ktn_ReshapeOp : Ktn_MovementOp<"reshape", [
 }
 
 def Ktn_TransposeOp : Ktn_MovementOp<"transpose", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<StepSumOpInterface>]> {
   let summary = "permutation of the axes";
   let description = [{
     Axis `i` of `y` is axis `permutation[i]` of `x`.
@@ -72,7 +74,9 @@ def Ktn_TransposeOp : Ktn_MovementOp<"transpose", [
 }
 
 def Ktn_BroadcastToOp : Ktn_MovementOp<"broadcast_to", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<StepSumOpInterface>,
+    DeclareOpInterfaceMethods<ShapeRefinementOpInterface>]> {
   let summary = "repetition along axes of extent 1 and new leading axes";
   let description = [{
     `x` repeated to the extents `target`, axes aligned at the right as in NumPy.
@@ -99,7 +103,8 @@ def Ktn_BroadcastToOp : Ktn_MovementOp<"broadcast_to", [
 }
 
 def Ktn_ExpandDimsOp : Ktn_MovementOp<"expand_dims", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<StepSumOpInterface>]> {
   let summary = "insertion of axes of extent 1";
   let description = [{
     `x` with an axis of extent 1 at each of `axes`, which are sorted and count
@@ -116,7 +121,9 @@ def Ktn_ExpandDimsOp : Ktn_MovementOp<"expand_dims", [
 }
 
 def Ktn_SqueezeOp : Ktn_MovementOp<"squeeze", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<StepSumOpInterface>,
+    DeclareOpInterfaceMethods<TransposableOpInterface>]> {
   let summary = "removal of axes of extent 1";
   let description = [{
     `x` without `axes`, which are sorted. Undefined when a `?` among them is not
@@ -133,7 +140,9 @@ def Ktn_SqueezeOp : Ktn_MovementOp<"squeeze", [
 }
 
 def Ktn_ConcatOp : Ktn_MovementOp<"concat", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<StepSumOpInterface, ["isAdditive"]>,
+    DeclareOpInterfaceMethods<TransposableOpInterface>]> {
   let summary = "tensors after one another";
   let description = [{
     `xs` one after another along `axis`; the other extents are the same.
@@ -149,7 +158,9 @@ def Ktn_ConcatOp : Ktn_MovementOp<"concat", [
 }
 
 def Ktn_SliceOp : Ktn_MovementOp<"slice", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<StepSumOpInterface>,
+    DeclareOpInterfaceMethods<TransposableOpInterface>]> {
   let summary = "evenly spaced elements of each axis";
   let description = [{
     `y[i, ..] = x[starts[0] + i * strides[0], ..]` below `ends[0]`, for each
@@ -171,7 +182,9 @@ def Ktn_SliceOp : Ktn_MovementOp<"slice", [
 }
 
 def Ktn_PadOp : Ktn_MovementOp<"pad", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<StepSumOpInterface, ["isAdditive"]>,
+    DeclareOpInterfaceMethods<TransposableOpInterface>]> {
   let summary = "constant margin";
   let description = [{
     `x` with `low[i]` elements `value` before and `high[i]` after it along each
@@ -192,7 +205,8 @@ def Ktn_PadOp : Ktn_MovementOp<"pad", [
 }
 
 def Ktn_ReverseOp : Ktn_MovementOp<"reverse", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<TransposableOpInterface>]> {
   let summary = "reversal of axes";
   let description = [{
     `y[.., i, ..] = x[.., n - 1 - i, ..]` along each of `axes`, which are

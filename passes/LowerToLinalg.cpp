@@ -83,6 +83,7 @@ private:
     lower::populateIndex(types, patterns);
     lower::populateLinear(types, patterns);
     lower::populateNn(types, patterns);
+    lower::populateRandom(types, patterns);
     lower::populateReduce(types, patterns);
     lower::populateShape(types, patterns);
     populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,

@@ -157,16 +157,12 @@ private:
 struct LowerIota : Lowering<ktn::IotaOp> {
   using Lowering::Lowering;
 
-  FailureOr<Value> lower(ktn::IotaOp op, Operands, RankedTensorType type,
-                         OpBuilder &b) const override {
-    if (!type.hasStaticShape()) {
-      op.emitOpError("has the unknown shape ") << type;
-      return failure();
-    }
+  FailureOr<Value> lower(ktn::IotaOp op, Operands operands,
+                         RankedTensorType type, OpBuilder &b) const override {
     Location loc = op.getLoc();
     Type element = type.getElementType();
     return createParallel(
-        b, loc, type, sizesOfType(b, type), {}, {},
+        b, loc, type, sizesFromShape(b, loc, type, operands.getShape()), {}, {},
         [&](OpBuilder &b, Location loc, ValueRange) -> Value {
           Value index = linalg::IndexOp::create(b, loc, op.getAxis());
           if (!isa<FloatType>(element))
@@ -175,12 +171,6 @@ struct LowerIota : Lowering<ktn::IotaOp> {
               arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
           return arith::SIToFPOp::create(b, loc, element, integer);
         });
-  }
-
-private:
-  static SmallVector<OpFoldResult> sizesOfType(OpBuilder &b,
-                                               RankedTensorType type) {
-    return getAsIndexOpFoldResult(b.getContext(), type.getShape());
   }
 };
 

@@ -101,6 +101,21 @@ OpFoldResult applySize(OpBuilder &b, Location loc, AffineExpr expr,
   return affine::makeComposedFoldedAffineApply(b, loc, map, sizes);
 }
 
+SmallVector<OpFoldResult> sizesFromShape(OpBuilder &b, Location loc,
+                                         RankedTensorType type, Value shape) {
+  SmallVector<OpFoldResult> sizes =
+      getAsIndexOpFoldResult(b.getContext(), type.getShape());
+  for (auto [axis, size] : llvm::enumerate(sizes)) {
+    if (!type.isDynamicDim(axis))
+      continue;
+    Value position = arith::ConstantIndexOp::create(b, loc, axis);
+    Value extent = tensor::ExtractOp::create(b, loc, shape, position);
+    size = arith::IndexCastOp::create(b, loc, b.getIndexType(), extent)
+               .getResult();
+  }
+  return sizes;
+}
+
 Value emptyTensor(OpBuilder &b, Location loc, RankedTensorType type,
                   ArrayRef<OpFoldResult> sizes) {
   SmallVector<Value> dynamicSizes;

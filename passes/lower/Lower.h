@@ -21,6 +21,7 @@ void populateElementwise(const mlir::TypeConverter &,
 void populateIndex(const mlir::TypeConverter &, mlir::RewritePatternSet &);
 void populateLinear(const mlir::TypeConverter &, mlir::RewritePatternSet &);
 void populateNn(const mlir::TypeConverter &, mlir::RewritePatternSet &);
+void populateRandom(const mlir::TypeConverter &, mlir::RewritePatternSet &);
 void populateReduce(const mlir::TypeConverter &, mlir::RewritePatternSet &);
 void populateShape(const mlir::TypeConverter &, mlir::RewritePatternSet &);
 
@@ -75,6 +76,11 @@ sizesOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value);
 llvm::SmallVector<mlir::OpFoldResult>
 broadcastSizes(mlir::OpBuilder &b, mlir::Location loc,
                mlir::RankedTensorType type, mlir::ValueRange operands);
+
+/// The extents of `type`, of which the unknown ones are elements of `shape`.
+llvm::SmallVector<mlir::OpFoldResult>
+sizesFromShape(mlir::OpBuilder &b, mlir::Location loc,
+               mlir::RankedTensorType type, mlir::Value shape);
 
 /// `expr` of the sizes, folded where they are known.
 mlir::OpFoldResult applySize(mlir::OpBuilder &b, mlir::Location loc,

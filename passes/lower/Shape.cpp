@@ -173,22 +173,6 @@ struct LowerConcat : Lowering<ktn::ConcatOp> {
   }
 };
 
-/// The extents of `type`, of which the unknown ones are elements of `shape`.
-SmallVector<OpFoldResult> sizesFromShape(OpBuilder &b, Location loc,
-                                         RankedTensorType type, Value shape) {
-  SmallVector<OpFoldResult> sizes =
-      getAsIndexOpFoldResult(b.getContext(), type.getShape());
-  for (auto [axis, size] : llvm::enumerate(sizes)) {
-    if (!type.isDynamicDim(axis))
-      continue;
-    Value position = arith::ConstantIndexOp::create(b, loc, axis);
-    Value extent = tensor::ExtractOp::create(b, loc, shape, position);
-    size = arith::IndexCastOp::create(b, loc, b.getIndexType(), extent)
-               .getResult();
-  }
-  return sizes;
-}
-
 /// Axes of extent 1 that come or go: the others keep their extents.
 template <typename OpT> struct LowerUnitAxes : Lowering<OpT> {
   using Lowering<OpT>::Lowering;

@@ -77,7 +77,7 @@ func.func @f(%x: tensor<0xf32>, %i: tensor<2xi32>, %u: tensor<2xf32>) {
 // -----
 
 func.func @f() {
-  // expected-error @below {{target [?] has an unknown extent but must be static}}
+  // expected-error @below {{target [?] has an unknown extent but there is no shape that gives it}}
   // expected-error @below {{failed to infer returned types}}
   %0 = "ktn.iota"() <{target = array<i64: -9223372036854775808>, axis = 0 : i64, dtype = f32}> : () -> tensor<?xf32>
   return
