@@ -100,3 +100,21 @@ func.func @f() {
   %0 = ktn.iota [-4], f32 {axis = 0} : tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @f(%v: tensor<7xf32>, %r: tensor<6xi32>) {
+  // expected-error @below {{values have the shape [7], rows [6] and columns [6] but must be lists of one length}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ktn.sparse %v at %r, %r to [4, 5] : tensor<7xf32> at tensor<6xi32>, tensor<6xi32> -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<7xf32>, %r: tensor<7xi32>) {
+  // expected-error @below {{target [4, 0] must be two known extents of 1 or more}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ktn.sparse %v at %r, %r to [4, 0] : tensor<7xf32> at tensor<7xi32>, tensor<7xi32> -> tensor<4x0xf32>
+  return
+}

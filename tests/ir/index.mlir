@@ -25,3 +25,17 @@ func.func @iota() {
   %0 = ktn.iota [4, 8], f32 {axis = 1} : tensor<4x8xf32>
   return
 }
+
+// CHECK-LABEL: func @iota_of_computed_extent(
+func.func @iota_of_computed_extent(%n: tensor<1xi64>) {
+  // CHECK: ktn.iota shape %{{.*}} : tensor<1xi64> to [?], i32 {axis = 0 : i64} : tensor<?xi32>
+  %0 = ktn.iota shape %n : tensor<1xi64> to [?], i32 {axis = 0} : tensor<?xi32>
+  return
+}
+
+// CHECK-LABEL: func @sparse(
+func.func @sparse(%v: tensor<7xf32>, %r: tensor<7xi32>, %c: tensor<7xi32>) {
+  // CHECK: ktn.sparse %{{.*}} at %{{.*}}, %{{.*}} to [100, 50] : tensor<7xf32> at tensor<7xi32>, tensor<7xi32> -> tensor<100x50xf32>
+  %0 = ktn.sparse %v at %r, %c to [100, 50] : tensor<7xf32> at tensor<7xi32>, tensor<7xi32> -> tensor<100x50xf32>
+  return
+}

@@ -1,0 +1,37 @@
+// RUN: keratin-opt %s --ktn-lower-to-linalg --split-input-file | FileCheck %s
+
+// A block of Philox gives four elements, each into a quarter of the result;
+// whole blocks are the result as they are.
+// CHECK-LABEL: func @whole_blocks(
+// CHECK:         %[[PARTS:.+]]:4 = linalg.generic
+// CHECK-COUNT-20:  arith.muli
+// CHECK:         tensor.concat dim(0) %[[PARTS]]#0, %[[PARTS]]#1, %[[PARTS]]#2, %[[PARTS]]#3
+// CHECK-SAME:      (tensor<32xf32>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>) -> tensor<128xf32>
+// CHECK-NEXT:    tensor.expand_shape
+func.func @whole_blocks(%s: tensor<2xi64>) -> tensor<8x16xf32> {
+  %0 = ktn.random %s : tensor<2xi64> to [8, 16], f32 : tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+
+// -----
+
+// The last block of five elements is not needed whole.
+// CHECK-LABEL: func @part_of_a_block(
+// CHECK:         %[[WORDS:.+]] = tensor.concat {{.*}} -> tensor<8xi32>
+// CHECK:         linalg.generic
+// CHECK:           tensor.extract %[[WORDS]]
+func.func @part_of_a_block(%s: tensor<2xi64>) -> tensor<5xi32> {
+  %0 = ktn.random %s : tensor<2xi64> to [5], i32 : tensor<5xi32>
+  return %0 : tensor<5xi32>
+}
+
+// -----
+
+// A double takes two words of a block, so there are two a block.
+// CHECK-LABEL: func @doubles(
+// CHECK:         %[[PARTS:.+]]:2 = linalg.generic
+// CHECK:         tensor.concat dim(0) %[[PARTS]]#0, %[[PARTS]]#1
+func.func @doubles(%s: tensor<2xi64>) -> tensor<6xf64> {
+  %0 = ktn.random %s : tensor<2xi64> to [6], f64 : tensor<6xf64>
+  return %0 : tensor<6xf64>
+}
