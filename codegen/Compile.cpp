@@ -159,10 +159,12 @@ static LogicalResult runStages(ModuleOp module, Stage to,
   return success();
 }
 
-static PipelineOptions pipelineOptions(const Target &target, bool optimize,
+static PipelineOptions pipelineOptions(const Target &target,
+                                       const CompileOptions &options,
                                        ConstantEvaluator evaluator) {
   PipelineOptions result;
-  result.optimize = optimize;
+  result.optimize = options.optimize;
+  result.parallel = options.optimize && options.threads != 1;
   result.vectorBits = target.vectorBits;
   result.vectorRegisters = target.vectorRegisters;
   result.fma = target.fma;
@@ -198,6 +200,8 @@ public:
   void setProfileHook(ktn_profile_fn_t hook, void *user) override;
   FailureOr<std::string> text(Emit emit) override;
   LogicalResult write(Emit emit, llvm::StringRef prefix) override;
+  /// Machine code and weights; the model is of no more use.
+  FailureOr<CodeImage> takeImage();
 
 private:
   llvm::ArrayRef<char> weightBytes() const { return weights->getBuffer(); }
@@ -216,7 +220,7 @@ private:
                          llvm::StringRef weightsFile,
                          llvm::raw_pwrite_stream &stream);
   llvm::Expected<std::string> makeText(Emit emit, llvm::StringRef weightsFile);
-  llvm::Expected<std::unique_ptr<LoadedObject>> loadObject();
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> objectForHere();
   llvm::Error writeText(Emit emit, llvm::StringRef prefix);
   llvm::Error writeObject(const ArtefactOptions &artefact,
                           llvm::StringRef path);
@@ -334,12 +338,13 @@ llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
 // In process
 //===----------------------------------------------------------------------===//
 
-llvm::Expected<std::unique_ptr<LoadedObject>> Compiled::loadObject() {
+/// The object without weights: they stay where they are and come to the code
+/// as an argument.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Compiled::objectForHere() {
   if (!target.runsHere)
     return llvm::createStringError(
         "code for " + target.description() +
         " cannot run in this process: the machine lacks its instructions");
-  // Weights stay where they are: they come to the code as an argument.
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   if (llvm::Error error =
@@ -349,20 +354,57 @@ llvm::Expected<std::unique_ptr<LoadedObject>> Compiled::loadObject() {
       std::move(bytes), options.name, /*RequiresNullTerminator=*/false);
   if (llvm::Error error = checkObject(object->getMemBufferRef()))
     return std::move(error);
-  return LoadedObject::load(std::move(object), options.name,
-                            weights->getBufferStart());
+  return object;
 }
 
 const ktn_model_info_t *Compiled::load() {
-  if (!loaded) {
-    llvm::Expected<std::unique_ptr<LoadedObject>> object = loadObject();
-    if (!object) {
-      (void)report(loc, object.takeError());
-      return nullptr;
-    }
-    loaded = std::move(*object);
+  if (loaded)
+    return &loaded->info();
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object = objectForHere();
+  if (!object) {
+    (void)report(loc, object.takeError());
+    return nullptr;
   }
+  llvm::Expected<std::unique_ptr<LoadedObject>> code = LoadedObject::load(
+      std::move(*object), options.name, weights->getBufferStart());
+  if (!code) {
+    (void)report(loc, code.takeError());
+    return nullptr;
+  }
+  loaded = std::move(*code);
   return &loaded->info();
+}
+
+FailureOr<CodeImage> Compiled::takeImage() {
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object = objectForHere();
+  if (!object)
+    return report(loc, object.takeError());
+  return CodeImage{std::move(*object), std::move(weights)};
+}
+
+namespace {
+/// An object in this process and the weights that it reads.
+class LoadedImage final : public LoadedCode {
+public:
+  LoadedImage(std::unique_ptr<llvm::MemoryBuffer> weights,
+              std::unique_ptr<LoadedObject> object)
+      : weights(std::move(weights)), object(std::move(object)) {}
+  const ktn_model_info_t &info() const override { return object->info(); }
+
+private:
+  std::unique_ptr<llvm::MemoryBuffer> weights;
+  std::unique_ptr<LoadedObject> object;
+};
+} // namespace
+
+llvm::Expected<std::unique_ptr<LoadedCode>> loadImage(CodeImage image,
+                                                      llvm::StringRef name) {
+  llvm::Expected<std::unique_ptr<LoadedObject>> object = LoadedObject::load(
+      std::move(image.object), name, image.weights->getBufferStart());
+  if (!object)
+    return object.takeError();
+  return std::make_unique<LoadedImage>(std::move(image.weights),
+                                       std::move(*object));
 }
 
 void Compiled::setProfileHook(ktn_profile_fn_t hook, void *user) {
@@ -517,9 +559,10 @@ LogicalResult Compiled::write(Emit emit, llvm::StringRef prefix) {
 // The door
 //===----------------------------------------------------------------------===//
 
-static std::unique_ptr<CompiledModel>
-compileFor(OwningOpRef<ModuleOp> module, const CompileOptions &options,
-           Target target, const PipelineOptions &pipeline) {
+static std::unique_ptr<Compiled> compileFor(OwningOpRef<ModuleOp> module,
+                                            const CompileOptions &options,
+                                            Target target,
+                                            const PipelineOptions &pipeline) {
   unsigned steps = static_cast<unsigned>(Stage::Llvm) -
                    static_cast<unsigned>(stageOf(*module)) + 2;
   Progress progress(options, steps);
@@ -595,12 +638,13 @@ evaluateConstants(ModuleOp module) {
   llvm::SmallVector<Type> types(function.getResultTypes());
   CompileOptions options;
   options.name = "evaluate";
+  options.threads = 1;
   options.optimize = false;
   llvm::Expected<Target> target = parseTarget("native", options.optimize);
   if (!target)
     return report(module.getLoc(), target.takeError());
   PipelineOptions pipeline =
-      pipelineOptions(*target, options.optimize, /*evaluator=*/nullptr);
+      pipelineOptions(*target, options, /*evaluator=*/nullptr);
   std::unique_ptr<CompiledModel> model =
       compileFor(module.clone(), options, std::move(*target), pipeline);
   const ktn_model_info_t *info = model ? model->load() : nullptr;
@@ -614,11 +658,11 @@ FailureOr<PipelineOptions> pipelineOptions(Location loc,
   llvm::Expected<Target> target = parseTarget(options.target, options.optimize);
   if (!target)
     return report(loc, target.takeError());
-  return pipelineOptions(*target, options.optimize, evaluateConstants);
+  return pipelineOptions(*target, options, evaluateConstants);
 }
 
-std::unique_ptr<CompiledModel> compile(OwningOpRef<ModuleOp> module,
-                                       const CompileOptions &options) {
+static std::unique_ptr<Compiled> compileHere(OwningOpRef<ModuleOp> module,
+                                             const CompileOptions &options) {
   Location loc = module->getLoc();
   if (llvm::Error error = checkModelName(options.name)) {
     (void)report(loc, std::move(error));
@@ -631,8 +675,21 @@ std::unique_ptr<CompiledModel> compile(OwningOpRef<ModuleOp> module,
   }
   loadDialects(module->getContext());
   PipelineOptions pipeline =
-      pipelineOptions(*target, options.optimize, evaluateConstants);
+      pipelineOptions(*target, options, evaluateConstants);
   return compileFor(std::move(module), options, std::move(*target), pipeline);
+}
+
+std::unique_ptr<CompiledModel> compile(OwningOpRef<ModuleOp> module,
+                                       const CompileOptions &options) {
+  return compileHere(std::move(module), options);
+}
+
+FailureOr<CodeImage> compileImage(OwningOpRef<ModuleOp> module,
+                                  const CompileOptions &options) {
+  std::unique_ptr<Compiled> model = compileHere(std::move(module), options);
+  if (!model)
+    return failure();
+  return model->takeImage();
 }
 
 LogicalResult runPipeline(ModuleOp module, Stage to,

@@ -11,6 +11,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <functional>
 #include <memory>
@@ -90,11 +92,43 @@ public:
   virtual llvm::LogicalResult write(Emit emit, llvm::StringRef prefix) = 0;
 };
 
+/// Machine code of one function with its weights, as bytes: all that a process
+/// on a machine of this kind needs to run it.
+struct CodeImage {
+  std::unique_ptr<llvm::MemoryBuffer> object;
+  std::unique_ptr<llvm::MemoryBuffer> weights; ///< aligned to KTN_ALIGNMENT
+};
+
+/// Code in this process, as long as this lives.
+class LoadedCode {
+public:
+  virtual ~LoadedCode() = default;
+  virtual const ktn_model_info_t &info() const = 0;
+};
+
 /// Compiles the one public function of `module`, which is at the stage
 /// `stageOf(module)`. Problems are diagnostics of the module's context; null
 /// then. Consumes the module.
 std::unique_ptr<CompiledModel> compile(mlir::OwningOpRef<mlir::ModuleOp> module,
                                        const CompileOptions &options);
+
+/// The same as bytes, for loadImage here or in another process.
+llvm::FailureOr<CodeImage>
+compileImage(mlir::OwningOpRef<mlir::ModuleOp> module,
+             const CompileOptions &options);
+
+/// Loads an image that was compiled with the name `name`.
+llvm::Expected<std::unique_ptr<LoadedCode>> loadImage(CodeImage image,
+                                                      llvm::StringRef name);
+
+/// What decides on the code of a module besides the module and the compiler:
+/// the machine and the options. A diagnostic at `loc` for an unknown target.
+llvm::FailureOr<std::string>
+compilationFingerprint(mlir::Location loc, const CompileOptions &options);
+
+/// Tells this build of the compiler, and its LLVM, from every other; none when
+/// the files were linked without build ids.
+const std::optional<std::string> &compilerIdentity();
 
 /// The stage that a module is at: its attribute `ktn.stage`, which runPipeline
 /// sets, or graph.

@@ -1,4 +1,7 @@
 //===- Config.cpp - keras.json and what overrides it ----------------------===//
+#include "Config.h"
+
+#include "keratin/cache.h"
 #include "keratin/config.h"
 
 #include <nlohmann/json.hpp>
@@ -7,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <optional>
 
 using nlohmann::json;
 
@@ -18,6 +22,8 @@ struct Config {
   DType floatx = DType::Float32;
   double epsilon = 1e-7;
   std::string imageDataFormat = "channels_last";
+  /// Of the file, and what was set since; empty for none.
+  std::optional<std::string> cacheDirectory, setCacheDirectory;
 };
 
 std::mutex configMutex;
@@ -75,6 +81,21 @@ std::optional<std::string> readString(const json &object, const char *key,
   return object[key].get<std::string>();
 }
 
+/// The section `"keratin": {…}`.
+void parseKeratin(const json &section, Config &config) {
+  if (!section.is_object())
+    refuse("keratin", section.dump(), "an object");
+  if (!section.contains("cache"))
+    return;
+  const json &cache = section["cache"];
+  bool isAbsolute =
+      cache.is_string() &&
+      std::filesystem::path(cache.get<std::string>()).is_absolute();
+  if (!isAbsolute && !cache.is_null())
+    refuse("keratin.cache", cache.dump(), "an absolute path or null");
+  config.cacheDirectory = isAbsolute ? cache.get<std::string>() : "";
+}
+
 Config parse(const json &object) {
   Config config;
   if (!object.is_object())
@@ -88,6 +109,8 @@ Config parse(const json &object) {
       refuse("epsilon", object["epsilon"].dump(), "a number between 0 and 1");
     config.epsilon = checkedEpsilon(object["epsilon"].get<double>());
   }
+  if (object.contains("keratin"))
+    parseKeratin(object["keratin"], config);
   return config;
 }
 
@@ -105,6 +128,37 @@ Config load() {
   }
 }
 
+std::shared_ptr<const ConfigSource> configSource;
+
+/// What another source says. It is asked without the lock: it may wait for its
+/// own.
+template <typename T>
+std::optional<T>
+fromSource(std::function<std::optional<T>()> ConfigSource::*setting) {
+  std::shared_ptr<const ConfigSource> source;
+  {
+    std::lock_guard<std::mutex> lock(configMutex);
+    source = configSource;
+  }
+  return source ? ((*source).*setting)() : std::nullopt;
+}
+
+std::optional<std::string> environmentVariable(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+/// ~/.cache/keratin and its like; empty for a user without a home. The XDG
+/// specification wants relative paths ignored.
+std::string defaultDirectory() {
+  for (auto [variable, below] : {std::pair("XDG_CACHE_HOME", "/keratin"),
+                                 std::pair("HOME", "/.cache/keratin")})
+    if (std::optional<std::string> base = environmentVariable(variable);
+        base && std::filesystem::path(*base).is_absolute())
+      return *base + below;
+  return "";
+}
+
 /// Calls `use` on the configuration, read first where it was not.
 template <typename Use> auto withConfig(Use use) {
   std::lock_guard<std::mutex> lock(configMutex);
@@ -116,6 +170,8 @@ template <typename Use> auto withConfig(Use use) {
 } // namespace
 
 DType floatx() {
+  if (auto other = fromSource(&ConfigSource::floatx))
+    return *other;
   return withConfig([](Config &config) { return config.floatx; });
 }
 
@@ -129,6 +185,8 @@ void set_floatx(std::string_view name) {
 }
 
 double epsilon() {
+  if (auto other = fromSource(&ConfigSource::epsilon))
+    return *other;
   return withConfig([](Config &config) { return config.epsilon; });
 }
 
@@ -138,6 +196,8 @@ void set_epsilon(double value) {
 }
 
 std::string image_data_format() {
+  if (auto other = fromSource(&ConfigSource::image_data_format))
+    return *other;
   return withConfig([](Config &config) { return config.imageDataFormat; });
 }
 
@@ -153,6 +213,29 @@ std::string normalize_data_format(std::string_view name) {
     refuse("data_format", "'" + std::string(name) + "'",
            "'channels_last' or 'channels_first'");
   return std::string(name);
+}
+
+std::optional<std::string> cache_directory() {
+  Config config = withConfig([](Config &config) { return config; });
+  std::optional<std::string> directory = config.setCacheDirectory;
+  if (!directory)
+    directory = environmentVariable("KERATIN_CACHE_DIR");
+  if (!directory)
+    directory = config.cacheDirectory;
+  if (!directory)
+    directory = defaultDirectory();
+  return directory->empty() ? std::nullopt : directory;
+}
+
+void overrideCacheDirectory(const std::optional<std::string> &directory) {
+  withConfig([&](Config &config) {
+    config.setCacheDirectory = directory.value_or("");
+  });
+}
+
+void set_config_source(std::shared_ptr<const ConfigSource> source) {
+  std::lock_guard<std::mutex> lock(configMutex);
+  configSource = std::move(source);
 }
 
 void reload_config() {

@@ -1,4 +1,5 @@
 #include "keratin/config.h"
+#include "keratin/cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 namespace K = keratin::backend;
 using keratin::DType;
@@ -67,6 +69,8 @@ TEST_F(Config, NamesFileKeyValueAndWhatIsAllowed) {
   expectRefusal(R"({"epsilon": 0})", "epsilon", "between 0 and 1");
   expectRefusal(R"({"image_data_format": "nchw"})", "image_data_format",
                 "'nchw'");
+  expectRefusal(R"({"keratin": 3})", "keratin", "3");
+  expectRefusal(R"({"keratin": {"cache": "here"}})", "keratin.cache", "here");
 }
 
 TEST_F(Config, RefusesWhatIsNoJson) {
@@ -76,6 +80,65 @@ TEST_F(Config, RefusesWhatIsNoJson) {
   write("[1]");
   EXPECT_THAT([] { K::reload_config(); },
               ThrowsMessage<Error>(HasSubstr("holds no JSON object")));
+}
+
+/// A variable of the environment, which it puts back.
+class Environment {
+public:
+  Environment(const char *name, const char *value) : name(name) {
+    if (const char *now = std::getenv(name))
+      before = now;
+    set(value);
+  }
+  ~Environment() { set(before ? before->c_str() : nullptr); }
+  void set(const char *value) {
+    if (value)
+      setenv(name, value, /*overwrite=*/1);
+    else
+      unsetenv(name);
+  }
+
+private:
+  const char *name;
+  std::optional<std::string> before;
+};
+
+TEST_F(Config, FindsTheDirectoryOfTheCache) {
+  Environment home("HOME", "/home/me"), xdg("XDG_CACHE_HOME", nullptr),
+      own("KERATIN_CACHE_DIR", nullptr);
+  K::reload_config();
+  EXPECT_EQ(K::cache_directory(), "/home/me/.cache/keratin");
+  xdg.set("relative");
+  EXPECT_EQ(K::cache_directory(), "/home/me/.cache/keratin");
+  xdg.set("/xdg");
+  EXPECT_EQ(K::cache_directory(), "/xdg/keratin");
+  write(R"({"keratin": {"cache": "/file"}})");
+  K::reload_config();
+  EXPECT_EQ(K::cache_directory(), "/file");
+  own.set("/own");
+  EXPECT_EQ(K::cache_directory(), "/own");
+  K::set_cache_directory("/set");
+  EXPECT_EQ(K::cache_directory(), "/set");
+  K::set_cache_directory(std::nullopt);
+  EXPECT_EQ(K::cache_directory(), std::nullopt);
+  K::reload_config();
+  EXPECT_EQ(K::cache_directory(), "/own");
+}
+
+TEST_F(Config, NeedsNoDirectoryOfTheCache) {
+  Environment home("HOME", nullptr), xdg("XDG_CACHE_HOME", nullptr),
+      own("KERATIN_CACHE_DIR", nullptr);
+  K::reload_config();
+  EXPECT_EQ(K::cache_directory(), std::nullopt);
+  own.set("");
+  write(R"({"keratin": {"cache": "/file"}})");
+  K::reload_config();
+  EXPECT_EQ(K::cache_directory(), std::nullopt);
+  own.set(nullptr);
+  home.set("/home/me");
+  write(R"({"keratin": {"cache": null}})");
+  K::reload_config();
+  EXPECT_EQ(K::cache_directory(), std::nullopt);
 }
 
 TEST_F(Config, KeepsTheOldValueWhenANewOneIsRefused) {

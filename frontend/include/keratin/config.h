@@ -2,7 +2,8 @@
 //
 // The defaults come from the keys floatx, epsilon and image_data_format of
 // keras.json in $KERAS_HOME, or in ~/.keras; without such a file they are
-// "float32", 1e-7 and "channels_last". The file is read at the first use; one
+// "float32", 1e-7 and "channels_last". Its section "keratin" is Keratin's own:
+// "cache" is told in keratin/cache.h. The file is read at the first use; one
 // that is not valid throws an Error that names the file, the key, the value and
 // what is allowed. Any thread may call these functions.
 //
@@ -12,6 +13,9 @@
 
 #include "keratin/array.h"
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +38,16 @@ void set_image_data_format(std::string_view name);
 /// `name`, or image_data_format() when it is empty. Throws Error for a name
 /// that is none.
 std::string normalize_data_format(std::string_view name);
+
+/// Someone else who holds the configuration, such as Keras in whose process
+/// Keratin is the backend: asked at each use, `nullopt` where it has none.
+struct ConfigSource {
+  std::function<std::optional<DType>()> floatx;
+  std::function<std::optional<double>()> epsilon;
+  std::function<std::optional<std::string>()> image_data_format;
+};
+/// Null restores what is set here and read from keras.json.
+void set_config_source(std::shared_ptr<const ConfigSource> source);
 
 /// Forgets what was set and reads keras.json again.
 void reload_config();

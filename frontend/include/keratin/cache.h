@@ -1,0 +1,53 @@
+//===- cache.h - the cache of compiled code ---------------------*- C++ -*-===//
+//
+// A function that is called in this process is compiled once for each structure
+// and shapes: what another function, or another process of this user, has
+// compiled before is used again. Functions are of one structure when they
+// differ in names only; values of variables that are constants of the code
+// count.
+//
+// The code is kept in memory and in files of a directory: set_cache_directory,
+// or $KERATIN_CACHE_DIR, or `"keratin": {"cache": …}` in keras.json, or
+// $XDG_CACHE_HOME/keratin, or ~/.cache/keratin, the first of these that there
+// is. An empty variable and a null in keras.json are no directory. A directory
+// that other users can write to is not used. Entries of another build of the
+// compiler or for another machine are not found; damaged ones are written anew.
+// Any thread may call these functions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CACHE_H
+#define KERATIN_CACHE_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace keratin::backend {
+
+/// Where compiled code is kept; none when it is in memory only. Throws Error
+/// when keras.json is not valid.
+std::optional<std::string> cache_directory();
+
+/// From now on here; none for memory only. About `limit` bytes of files are
+/// kept, those that were used last.
+void set_cache_directory(std::optional<std::string> directory,
+                         uint64_t limit = uint64_t(1) << 30);
+
+/// Since the start of the process or the last reset.
+struct CompileCacheStatistics {
+  uint64_t memoryHits = 0; ///< code that was in this process
+  uint64_t diskHits = 0;   ///< code that was in a file
+  uint64_t misses = 0;     ///< what was compiled
+  uint64_t bypassed = 0;   ///< compiled for profiles, dumps or times
+  double compileMs = 0;    ///< of misses and what bypassed
+  double lookupMs = 0;     ///< spent on keys and files, and on loading hits
+};
+CompileCacheStatistics compile_cache_statistics();
+void reset_compile_cache_statistics();
+
+/// Forgets the code in memory that no function uses. Files stay.
+void clear_compile_cache();
+
+} // namespace keratin::backend
+
+#endif // KERATIN_CACHE_H
