@@ -541,7 +541,8 @@ llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
                         object->name());
   if (emit == Emit::So)
     return linkShared(path + ".so", object->name(), target);
-  return linkProgram(path, options.name, object->name(), target);
+  return linkProgram(path, options.name, options.threads, object->name(),
+                     target);
 }
 
 LogicalResult Compiled::write(Emit emit, llvm::StringRef prefix) {

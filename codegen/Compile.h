@@ -51,6 +51,9 @@ struct CompileOptions {
   std::string target = "native"; ///< or x86-64-v3, aarch64-linux-gnu, …
   bool optimize = true;          ///< false: -O0, the reference
   WeightsPlacement weights = WeightsPlacement::Embed;
+  /// Threads that the code is for: 1, or any number for 0 and more; the default
+  /// of a program that is written for 2 and more.
+  int threads = 0;
   bool profile = false;  ///< call the profile hook around each kernel
   std::string dumpAfter; ///< a pass name or "all"; empty: none
   std::string dumpDirectory;

@@ -11,10 +11,14 @@
 
 namespace keratin {
 
-extern const llvm::StringRef embeddedStatusHeader; ///< keratin/status.h
-extern const llvm::StringRef embeddedHooksHeader;  ///< keratin/hooks.h
-extern const llvm::StringRef embeddedAbiHeader;    ///< keratin/abi.h
-extern const llvm::StringRef embeddedMain;         ///< runtime/Main.c
+extern const llvm::StringRef embeddedStatusHeader;  ///< keratin/status.h
+extern const llvm::StringRef embeddedHooksHeader;   ///< keratin/hooks.h
+extern const llvm::StringRef embeddedAbiHeader;     ///< keratin/abi.h
+extern const llvm::StringRef embeddedRuntimeHeader; ///< keratin/runtime.h
+extern const llvm::StringRef embeddedPool;          ///< runtime/Pool.c
+extern const llvm::StringRef embeddedCpus;          ///< runtime/Cpus.c
+extern const llvm::StringRef embeddedCpusHeader;    ///< runtime/Cpus.h
+extern const llvm::StringRef embeddedMain;          ///< runtime/Main.c
 
 } // namespace keratin
 

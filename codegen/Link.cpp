@@ -181,7 +181,7 @@ struct TemporaryDirectory {
 };
 } // namespace
 
-Error linkProgram(StringRef path, StringRef name, StringRef object,
+Error linkProgram(StringRef path, StringRef name, int threads, StringRef object,
                   const Target &target) {
   const Triple &triple = target.machine->getTargetTriple();
   std::vector<std::string> compilers = compilersFor(triple);
@@ -195,18 +195,24 @@ Error linkProgram(StringRef path, StringRef name, StringRef object,
     return aboutFile(errorCodeToError(sources.error), "a temporary directory");
   const std::pair<StringRef, StringRef> files[] = {
       {"Main.c", embeddedMain},
+      {"Pool.c", embeddedPool},
+      {"Cpus.c", embeddedCpus},
+      {"Cpus.h", embeddedCpusHeader},
       {"keratin/abi.h", embeddedAbiHeader},
       {"keratin/hooks.h", embeddedHooksHeader},
+      {"keratin/runtime.h", embeddedRuntimeHeader},
       {"keratin/status.h", embeddedStatusHeader}};
   for (auto [name, text] : files)
     if (Error error = sources.write(name, text))
       return error;
   std::string directory = sources.path.str().str();
   return replaceFile(path, [&](StringRef output) {
-    return runProgram({*compiler, "-std=c11", "-O2", "-I" + directory,
-                       ("-DKERATIN_MODEL=" + name + "_model_info").str(),
-                       directory + "/Main.c", object.str(), "-o", output.str(),
-                       "-lm"});
+    return runProgram(
+        {*compiler, "-std=c11", "-O2", "-pthread", "-I" + directory,
+         ("-DKERATIN_MODEL=" + name + "_model_info").str(),
+         "-DKERATIN_THREADS=" + std::to_string(threads), directory + "/Main.c",
+         directory + "/Pool.c", directory + "/Cpus.c", object.str(), "-o",
+         output.str(), "-lm"});
   });
 }
 

@@ -26,9 +26,10 @@ llvm::Error writeLibrary(llvm::StringRef path, llvm::StringRef member,
 llvm::Error linkShared(llvm::StringRef path, llvm::StringRef object,
                        const Target &target);
 
-/// A program that runs the model `name` (runtime/Main.c) in an object file,
-/// built by the C compiler for the target.
-llvm::Error linkProgram(llvm::StringRef path, llvm::StringRef name,
+/// A program that runs the model `name` (runtime/Main.c) in an object file on
+/// a pool of threads, built by the C compiler for the target. `threads` is how
+/// many it has when it is not told; 0 leaves that to the machine.
+llvm::Error linkProgram(llvm::StringRef path, llvm::StringRef name, int threads,
                         llvm::StringRef object, const Target &target);
 
 /// A file with `bytes` that is removed with this object.

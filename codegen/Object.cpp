@@ -1,6 +1,8 @@
 //===- Object.cpp - from the LLVM dialect to machine code -----------------===//
 #include "codegen/Object.h"
 
+#include "codegen/Tasks.h"
+
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -48,6 +50,11 @@ Expected<std::unique_ptr<Module>> translate(mlir::ModuleOp module,
   result->setTargetTriple(target.machine->getTargetTriple());
   result->setDataLayout(target.machine->createDataLayout());
   result->setPICLevel(PICLevel::BigPIC);
+  Function *main = result->getFunction(entry);
+  if (!main)
+    return createStringError("the function '" + entry + "' was lost");
+  keepKernels(*main);
+  callKernelsInParts(*main);
   for (Function &function : *result) {
     if (function.isDeclaration())
       continue;
@@ -61,10 +68,6 @@ Expected<std::unique_ptr<Module>> translate(mlir::ModuleOp module,
   for (GlobalVariable &global : result->globals())
     if (!global.isDeclaration())
       global.setLinkage(GlobalValue::InternalLinkage);
-  if (Function *function = result->getFunction(entry))
-    keepKernels(*function);
-  else
-    return createStringError("the function '" + entry + "' was lost");
   return result;
 }
 

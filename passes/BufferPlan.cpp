@@ -275,6 +275,8 @@ LogicalResult BufferPlan::visit(Operation *op) {
       .Case([&](func::CallOp call) {
         // The last operands are destinations, written and not read.
         for (Value operand : call.getOperands()) {
+          if (operand.getType().isIndex())
+            continue;
           Value tensor =
               operand.getDefiningOp<UnrealizedConversionCastOp>().getOperand(0);
           if (const Place *place = find(operand)) {

@@ -172,6 +172,11 @@ void Rewriter::emitCopies(Operation *before) {
   }
 }
 
+/// Beside memrefs kernels may take sizes.
+static bool isMemref(Value operand) {
+  return isa<MemRefType>(operand.getType());
+}
+
 /// One row of the table of kernels.
 void Rewriter::describe(func::CallOp call) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
@@ -179,7 +184,7 @@ void Rewriter::describe(func::CallOp call) {
   std::string shapes;
   llvm::raw_string_ostream stream(shapes);
   llvm::interleave(
-      call.getOperands(), stream,
+      llvm::make_filter_range(call.getOperands(), isMemref), stream,
       [&](Value operand) {
         auto type =
             cast<ShapedType>(operand.getDefiningOp<UnrealizedConversionCastOp>()
@@ -193,7 +198,7 @@ void Rewriter::describe(func::CallOp call) {
       " ");
   // Where the first result goes.
   SmallVector<int64_t> arena = {-1, 0};
-  for (Value operand : call.getOperands())
+  for (Value operand : llvm::make_filter_range(call.getOperands(), isMemref))
     if (operand.getDefiningOp<UnrealizedConversionCastOp>()
             .getOperand(0)
             .getDefiningOp<tensor::EmptyOp>()) {
@@ -236,6 +241,10 @@ LogicalResult Rewriter::emitCall(func::CallOp call) {
       call, call.getCalleeAttr());
   SmallVector<Value> operands;
   for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
+    if (operand.getType().isIndex()) {
+      operands.push_back(scalars.lookup(operand));
+      continue;
+    }
     auto type = dyn_cast<MemRefType>(operand.getType());
     auto cast = operand.getDefiningOp<UnrealizedConversionCastOp>();
     if (!type || !cast)

@@ -1,8 +1,9 @@
 //===- Main.c - the program around a model: keratinc --emit=exe ----------===//
-// Compiled with -DKERATIN_MODEL=NAME_model_info and linked with the object.
+// Compiled with -DKERATIN_MODEL=NAME_model_info and -DKERATIN_THREADS=NUMBER,
+// and linked with the object and the pool of threads.
 #define _POSIX_C_SOURCE 200809L
 
-#include "keratin/abi.h"
+#include "keratin/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,15 +15,15 @@ extern const ktn_model_info_t KERATIN_MODEL;
 enum { max_tensors = 256 };
 
 typedef struct options_t {
-  int64_t batch, repeat;
+  int64_t batch, repeat, threads;
   const char *weights;
   const char *inputs[max_tensors], *outputs[max_tensors];
   int num_inputs, num_outputs;
 } options_t;
 
 static const char usage[] =
-    "usage: %s [--batch=N] [--repeat=N] [--weights=FILE] [--input=FILE]... "
-    "[--output=FILE]...\n"
+    "usage: %s [--batch=N] [--repeat=N] [--threads=N] [--weights=FILE] "
+    "[--input=FILE]... [--output=FILE]...\n"
     "Runs the model %s once, or N times. Files hold dense little-endian "
     "elements, in the\norder of the model's inputs and outputs; inputs "
     "without a file are pseudo-random.\n";
@@ -142,6 +143,8 @@ static int parse_options(int argc, char **argv, options_t *options) {
       bad = parse_count(value, &options->batch);
     else if (value && length == 8 && !strncmp(argv[i], "--repeat", length))
       bad = parse_count(value, &options->repeat);
+    else if (value && length == 9 && !strncmp(argv[i], "--threads", length))
+      bad = parse_count(value, &options->threads);
     else if (value && length == 9 && !strncmp(argv[i], "--weights", length))
       options->weights = value;
     else if (value && length == 7 && !strncmp(argv[i], "--input", length) &&
@@ -242,6 +245,7 @@ int main(int argc, char **argv) {
   options_t options = {0};
   options.batch = KERATIN_MODEL.batch >= 0 ? KERATIN_MODEL.batch : 1;
   options.repeat = 1;
+  options.threads = KERATIN_THREADS;
   int exit_status = parse_options(argc, argv, &options);
   if (exit_status)
     return exit_status;
@@ -249,6 +253,9 @@ int main(int argc, char **argv) {
       KERATIN_MODEL.num_outputs > max_tensors)
     return fail("too many inputs or outputs for this program", argv[0]);
 
+  ktn_set_num_threads(options.threads > KTN_MAX_THREADS
+                          ? KTN_MAX_THREADS
+                          : (int32_t)options.threads);
   const void *inputs[max_tensors], *weights;
   void *outputs[max_tensors];
   if (KERATIN_MODEL.arena_bytes[1] > 0 &&

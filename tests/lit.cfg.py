@@ -21,6 +21,7 @@ warnings = "-Wall -Wextra -Wpedantic -Werror"
 config.name = "keratin"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 config.test_exec_root = os.path.join(build, "tests")
 

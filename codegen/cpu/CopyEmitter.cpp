@@ -32,6 +32,7 @@ public:
 
 private:
   void emitLoops(unsigned dim);
+  int64_t shareStep(unsigned dim);
   void alongLane();
   void copy(int64_t offset, unsigned width);
   Value size(unsigned dim) {
@@ -47,7 +48,7 @@ private:
   ArrayRef<Copy> copies;
   SmallVector<int64_t> shape;
   unsigned lanes;
-  std::optional<unsigned> lane;
+  std::optional<unsigned> lane, shared;
 };
 } // namespace
 
@@ -61,7 +62,24 @@ void CopyEmitter::run() {
       break;
   }
   reader.setLane(lane);
-  emitLoops(0);
+  SmallVector<int64_t> turns;
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    turns.push_back(ShapedType::isDynamic(shape[dim])
+                        ? shape[dim]
+                        : llvm::divideCeil(shape[dim], shareStep(dim)));
+  shared = kernel.pickShared(turns);
+  if (shared)
+    return emitLoops(0);
+  kernel.emitOnce([&] {
+    LaneReader::Scope scope(reader);
+    emitLoops(0);
+  });
+}
+
+/// Shares along the lane are of some whole vectors, a few cache lines.
+int64_t CopyEmitter::shareStep(unsigned dim) {
+  constexpr int64_t vectors = 16;
+  return dim == lane ? vectors * lanes : 1;
 }
 
 void CopyEmitter::emitLoops(unsigned dim) {
@@ -74,12 +92,14 @@ void CopyEmitter::emitLoops(unsigned dim) {
     reader.bind(dim, kernel.index(0));
     return emitLoops(dim + 1);
   }
-  emitLoop(b, loc, kernel.index(0), size(dim), kernel.index(1), {},
-           [&](Value iv, ValueRange) {
-             reader.bind(dim, iv);
-             emitLoops(dim + 1);
-             return SmallVector<Value>();
-           });
+  Value from = kernel.index(0), to = size(dim);
+  if (dim == shared)
+    std::tie(from, to) = kernel.share(to, shareStep(dim));
+  emitLoop(b, loc, from, to, kernel.index(1), {}, [&](Value iv, ValueRange) {
+    reader.bind(dim, iv);
+    emitLoops(dim + 1);
+    return SmallVector<Value>();
+  });
 }
 
 void CopyEmitter::alongLane() {
@@ -94,12 +114,17 @@ void CopyEmitter::alongLane() {
                return SmallVector<Value>();
              });
   };
-  if (dynamic) {
-    Value all = size(*lane), width = kernel.index(lanes);
+  if (dynamic || lane == shared) {
+    Value from = kernel.index(0), to = size(*lane), width = kernel.index(lanes);
+    if (lane == shared)
+      std::tie(from, to) = kernel.share(to, shareStep(*lane));
     Value whole = arith::MulIOp::create(
-        b, loc, arith::DivUIOp::create(b, loc, all, width), width);
-    loop(kernel.index(0), whole, lanes, lanes);
-    loop(whole, all, 1, 0);
+        b, loc, arith::DivUIOp::create(b, loc, to, width), width);
+    loop(from, whole, lanes, lanes);
+    // From a multiple of a vector on, so that only the last share has a rest.
+    Value end = arith::MaxUIOp::create(b, loc, from, whole);
+    if (int64_t rest = dynamic ? 1 : extent % lanes)
+      loop(end, to, rest, dynamic ? 0 : rest);
     return;
   }
   int64_t whole = extent / lanes * lanes;

@@ -40,13 +40,21 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
     attributes `ktn.packed = {dim, block}` and `ktn.unpacked_type`.
 
     What no tile fits becomes the loops of `ktn-emit-plain-loops`.
+
+    With `parallel`, a kernel whose calls have work for several threads gets the
+    last arguments `begin`, `end` and `count`: a call does the parts begin..end-1
+    of `count` parts of an outer loop. A part is some whole tiles, the same ones
+    whatever the number of parts. `ktn.parts` tells how many are worth it; here
+    calls ask for all parts, of as many as their work is worth.
     Requires: the form of the stage `kernels` (docs/ARCHITECTURE.md).
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "unsigned", "256",
            "bits of a vector register of the target">,
     Option<"vectorRegisters", "vector-registers", "unsigned", "16",
-           "number of vector registers of the target">];
+           "number of vector registers of the target">,
+    Option<"parallel", "parallel", "bool", "false",
+           "let calls do large kernels in parts">];
 }
 
 #endif // KERATIN_CODEGEN_CPU_CPUPASSES_TD

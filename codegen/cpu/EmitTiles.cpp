@@ -155,10 +155,15 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
 
 void EmitTiles::runOnOperation() {
   VectorUnit unit = {vectorBits, vectorRegisters};
+  llvm::StringMap<int64_t> parts;
+  if (parallel)
+    parts = mostPartsOfKernels(getOperation());
   for (func::FuncOp func : kernelsOf(getOperation())) {
     if (failed(verifyKernel(func)))
       return signalPassFailure();
     Kernel kernel(func);
+    if (parts.lookup(func.getName()) > 1)
+      kernel.allowParts();
     if (!emitTileForm(kernel, unit) && !emitRows(kernel, unit)) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -84,6 +85,8 @@ void Kernel::restart() {
   scalars = IRMapping();
   constants.clear();
   start();
+  if (inParts)
+    allowParts();
 }
 
 ValueRange Kernel::results() {
@@ -263,7 +266,82 @@ void Kernel::setPackedArgument(unsigned number, MemRefType type, unsigned dim,
                     TypeAttr::get(source.getArgumentTypes()[number]));
 }
 
+void Kernel::allowParts() {
+  inParts = true;
+  mostParts = 1;
+  Block &entry = target.front();
+  SmallVector<Type> types(target.getArgumentTypes());
+  for (unsigned number = 0; number < 3; ++number) {
+    entry.addArgument(b.getIndexType(), location);
+    types.push_back(b.getIndexType());
+  }
+  target.setType(b.getFunctionType(types, {}));
+}
+
+std::optional<unsigned> Kernel::pickShared(ArrayRef<int64_t> turns) const {
+  if (!inParts)
+    return std::nullopt;
+  constexpr int64_t forMany = 16, forSome = 8;
+  const auto *outer = llvm::find_if(turns, [](int64_t number) {
+    return !ShapedType::isDynamic(number) && number >= forMany;
+  });
+  if (outer == turns.end()) {
+    outer = llvm::max_element(turns);
+    const auto *unknown = llvm::find(turns, ShapedType::kDynamic);
+    if (unknown != turns.end() && (outer == turns.end() || *outer < forSome))
+      outer = unknown;
+  }
+  if (outer == turns.end() || (!ShapedType::isDynamic(*outer) && *outer < 2))
+    return std::nullopt;
+  return outer - turns.begin();
+}
+
+std::pair<Value, Value> Kernel::share(Value extent, int64_t step) {
+  if (!inParts)
+    return {index(0), extent};
+  std::optional<int64_t> known = getConstantIntValue(extent);
+  constexpr int64_t manyParts = 64;
+  int64_t knownTurns = known ? llvm::divideCeil(*known, step) : manyParts;
+  mostParts = std::max(mostParts, knownTurns);
+  Value turns = index(knownTurns), tile = index(step), most = index(step - 1);
+  // Outside of loops, if the extent is known there.
+  OpBuilder::InsertionGuard guard(b);
+  Operation *last = extent.getDefiningOp();
+  for (Value constant : {turns, tile, most})
+    if (constant.getDefiningOp()->getBlock() == last->getBlock() &&
+        last->isBeforeInBlock(constant.getDefiningOp()))
+      last = constant.getDefiningOp();
+  b.setInsertionPointAfter(last);
+  if (!known)
+    turns = arith::DivUIOp::create(
+        b, location, arith::AddIOp::create(b, location, extent, most), tile);
+  ValueRange arguments = target.getArguments().take_back(3);
+  auto boundary = [&](Value part) -> Value {
+    Value turn = arith::MulIOp::create(b, location, turns, part);
+    turn = arith::DivUIOp::create(b, location, turn, arguments[2]);
+    return arith::MulIOp::create(b, location, turn, tile);
+  };
+  Value from = boundary(arguments[0]), to = boundary(arguments[1]);
+  return {from, arith::MinUIOp::create(b, location, to, extent)};
+}
+
+void Kernel::emitOnce(llvm::function_ref<void()> body) {
+  if (!inParts)
+    return body();
+  auto [from, to] = share(index(1), 1);
+  emitLoop(b, location, from, to, index(1), {}, [&](Value, ValueRange) {
+    body();
+    return SmallVector<Value>();
+  });
+}
+
 func::FuncOp Kernel::finish() {
+  if (inParts) {
+    constexpr int64_t enough = 256; // for any number of threads
+    target->setAttr(partsAttr,
+                    b.getI64IntegerAttr(std::min(mostParts, enough)));
+    target->setAttr("passthrough", b.getStrArrayAttr({partsMark}));
+  }
   b.setInsertionPointToEnd(&target.front());
   func::ReturnOp::create(b, location);
   source->getBlock()->getOperations().insert(source->getIterator(),

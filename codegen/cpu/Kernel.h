@@ -55,6 +55,21 @@ public:
   /// Extent of dimension `dim` of the iteration space of `op`.
   mlir::Value loopExtent(mlir::linalg::GenericOp op, unsigned dim);
 
+  /// Lets a call of the kernel do a part of its work: the function gets the
+  /// last arguments `begin`, `end` and `count`, and a call does the parts
+  /// begin..end-1 of count. To be called before anything is emitted.
+  void allowParts();
+  /// Which of nested loops to share among calls: the outermost that has turns
+  /// for many, or the one with most. `turns` are ShapedType::kDynamic where
+  /// they are not known. Null when there is nothing to share, or no parts.
+  std::optional<unsigned> pickShared(llvm::ArrayRef<int64_t> turns) const;
+  /// The share that a call has of a loop over `extent`: where it starts and
+  /// where it ends. Only the last ends elsewhere than at a multiple of `step`,
+  /// whatever the number of parts. Without parts it is all of the loop.
+  std::pair<mlir::Value, mlir::Value> share(mlir::Value extent, int64_t step);
+  /// Emits what cannot be shared, for one call alone to do.
+  void emitOnce(llvm::function_ref<void()> body);
+
   /// Wants argument `number` in blocks of `block` along `dim`, as `type`.
   void setPackedArgument(unsigned number, mlir::MemRefType type, unsigned dim,
                          int64_t block);
@@ -73,7 +88,14 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> memrefs;
   mlir::IRMapping scalars;
   llvm::DenseMap<int64_t, mlir::Value> constants;
+  bool inParts = false;
+  int64_t mostParts = 1; ///< that are not empty
 };
+
+/// Attributes of a kernel that can be done in parts: how many are worth it, and
+/// the same to be found in LLVM IR.
+inline constexpr llvm::StringLiteral partsAttr = "ktn.parts";
+inline constexpr llvm::StringLiteral partsMark = "ktn-parts";
 
 /// Whether the position of an output element tells the parallel loops, so that
 /// every element is computed exactly once.

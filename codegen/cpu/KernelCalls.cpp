@@ -1,11 +1,94 @@
 //===- KernelCalls.cpp - calls follow their kernels to memrefs ------------===//
 #include "codegen/cpu/KernelCalls.h"
 
+#include "codegen/cpu/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 
 namespace keratin {
+
+namespace {
+/// What a call has to do: fixed + batch * perBatch, in FLOPs.
+struct Work {
+  int64_t fixed = 0, perBatch = 0;
+};
+} // namespace
+
+/// Some 10 microseconds of one core: what it takes to hand work to a thread
+/// that has gone to sleep.
+static constexpr int64_t workOfPart = 1 << 20;
+
+static int64_t tripsAround(Operation *op) {
+  int64_t trips = 1;
+  while (auto loop = op->getParentOfType<scf::ForOp>()) {
+    if (std::optional<APInt> count = loop.getStaticTripCount())
+      trips *= std::max<int64_t>(1, count->getSExtValue());
+    op = loop;
+  }
+  return trips;
+}
+
+/// Memory counts by the FLOPs that a core does while it moves a byte.
+static Work workOf(func::CallOp call) {
+  constexpr int64_t flopsOfByte = 4, largest = int64_t(1) << 40;
+  auto flops = call->getAttrOfType<DenseI64ArrayAttr>("ktn.flops");
+  auto bytes = call->getAttrOfType<DenseI64ArrayAttr>("ktn.bytes");
+  if (!flops || !bytes)
+    return {};
+  // The attributes are of all turns of the loops around the call.
+  int64_t trips = tripsAround(call);
+  auto sum = [&](unsigned index) {
+    return std::min(flops[index] / trips, largest) +
+           std::min(bytes[index] / trips, largest) * flopsOfByte;
+  };
+  return {sum(0), sum(1)};
+}
+
+/// The argument of the function around `call` whose first extent is the batch.
+static Value batchArgument(func::CallOp call) {
+  auto function = call->getParentOfType<func::FuncOp>();
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (type && type.getRank() > 0 && type.isDynamicDim(0))
+      return argument;
+  }
+  return {};
+}
+
+llvm::StringMap<int64_t> mostPartsOfKernels(ModuleOp module) {
+  llvm::StringMap<int64_t> parts;
+  module.walk([&](func::CallOp call) {
+    Work work = workOf(call);
+    int64_t &most = parts[call.getCallee()];
+    most = std::max(most, work.perBatch > 0 && batchArgument(call)
+                              ? INT64_MAX
+                              : work.fixed / workOfPart);
+  });
+  return parts;
+}
+
+/// How many parts the work of `call` is worth, from 1 to `most`.
+static Value countParts(OpBuilder &b, func::CallOp call, int64_t most) {
+  Location loc = call.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Work work = workOf(call);
+  Value batch = work.perBatch > 0 && most > 1 ? batchArgument(call) : Value();
+  if (!batch)
+    return constant(std::clamp<int64_t>(work.fixed / workOfPart, 1, most));
+  batch = tensor::DimOp::create(b, loc, batch, 0);
+  Value total = arith::MulIOp::create(b, loc, batch, constant(work.perBatch));
+  total = arith::AddIOp::create(b, loc, total, constant(work.fixed));
+  Value parts = arith::DivUIOp::create(b, loc, total, constant(workOfPart));
+  parts = arith::MinUIOp::create(b, loc, parts, constant(most));
+  return arith::MaxUIOp::create(b, loc, parts, constant(1));
+}
 
 static void adaptCall(func::CallOp call, func::FuncOp kernel) {
   OpBuilder b(call);
@@ -15,10 +98,16 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel) {
   };
   SmallVector<Value> operands;
   for (auto [operand, type] :
-       llvm::zip_equal(call.getOperands(), kernel.getArgumentTypes()))
+       llvm::zip_first(call.getOperands(), kernel.getArgumentTypes()))
     operands.push_back(operand.getType() == type ? operand
                                                  : cast(operand, type));
-  auto adapted = func::CallOp::create(b, loc, kernel, operands);
+  SmallVector<Value> arguments = operands;
+  if (auto parts = kernel->getAttrOfType<IntegerAttr>(partsAttr)) {
+    Value count = countParts(b, call, parts.getInt());
+    llvm::append_values(arguments, arith::ConstantIndexOp::create(b, loc, 0),
+                        count, count);
+  }
+  auto adapted = func::CallOp::create(b, loc, kernel, arguments);
   adapted->setDiscardableAttrs(call->getDiscardableAttrDictionary());
 
   ArrayRef<Value> destinations =

@@ -3,12 +3,19 @@
 #define KERATIN_CODEGEN_CPU_KERNELCALLS_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace keratin {
 
+/// For each kernel how many parts its largest call is worth: 1 where the work
+/// is done before another thread has begun. A call of unknown batch may be
+/// worth any number.
+llvm::StringMap<int64_t> mostPartsOfKernels(mlir::ModuleOp module);
+
 /// Rewrites each call of a kernel that now takes memrefs: operands are cast to
 /// memrefs, a result is its destination cast back to a tensor. The casts are
-/// what `ktn-plan-memory` gives places to.
+/// what `ktn-plan-memory` gives places to. A kernel that can be done in parts
+/// is asked for all of them.
 void adaptKernelCalls(mlir::ModuleOp module);
 
 } // namespace keratin

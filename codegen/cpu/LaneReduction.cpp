@@ -24,11 +24,12 @@ public:
     reader.setLane(tiling.lane);
   }
 
-  void emitLevels(ArrayRef<Tiling::Level> levels);
+  void run();
 
 private:
   using Sums = SmallVector<Value>;
 
+  void emitLevel(unsigned number);
   void emitElement();
   Sums reduce(ArrayRef<unsigned> loops, Sums sums);
   Sums alongLane(Sums sums);
@@ -46,15 +47,27 @@ private:
 };
 } // namespace
 
-void LaneReduction::emitLevels(ArrayRef<Tiling::Level> levels) {
-  if (levels.empty())
+void LaneReduction::run() {
+  if (tiling.shared)
+    return emitLevel(0);
+  kernel.emitOnce([&] {
+    LaneReader::Scope scope(reader);
+    emitLevel(0);
+  });
+}
+
+void LaneReduction::emitLevel(unsigned number) {
+  if (number == tiling.levels.size())
     return emitElement();
-  unsigned loop = levels[0].loop;
-  emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loop),
-           kernel.index(1), {}, [&](Value iv, ValueRange) -> Sums {
+  unsigned loop = tiling.levels[number].loop;
+  Value from = kernel.index(0), to = kernel.loopExtent(root, loop);
+  if (number == tiling.shared)
+    std::tie(from, to) = kernel.share(to, 1);
+  emitLoop(b, loc, from, to, kernel.index(1), {},
+           [&](Value iv, ValueRange) -> Sums {
              LaneReader::Scope scope(reader);
              reader.bind(loop, iv);
-             emitLevels(levels.drop_front());
+             emitLevel(number + 1);
              return {};
            });
 }
@@ -162,7 +175,7 @@ void LaneReduction::emitElement() {
 
 void emitLaneReduction(Kernel &kernel, linalg::GenericOp root,
                        const Tiling &tiling, ArrayRef<Output> outputs) {
-  LaneReduction(kernel, root, tiling, outputs).emitLevels(tiling.levels);
+  LaneReduction(kernel, root, tiling, outputs).run();
 }
 
 } // namespace keratin

@@ -203,6 +203,7 @@ private:
   void pickProductRow(std::optional<int64_t> vectors);
   void pickWindowRow();
   void orderLoops();
+  int64_t turnsOf(const Tiling::Level &level);
 
   std::optional<int64_t> extent(unsigned loop) {
     int64_t known = staticLoopExtent(root, loop);
@@ -256,7 +257,12 @@ bool Classifier::canPanel(const Access &access, unsigned lane) {
     if (!isa<AffineConstantExpr>(expr) &&
         !(isa<AffineDimExpr>(expr) && seen.insert(expr).second))
       return false;
-  return access.direct &&
+  // Blocks stand for the tensor wherever it is read: a product of a tensor with
+  // itself has none.
+  bool once = llvm::count_if(accesses, [&](const Access &other) {
+                return other.tensor == access.tensor;
+              }) == 1;
+  return once && access.direct &&
          seen.contains(getAffineDimExpr(lane, root.getContext()));
 }
 
@@ -352,7 +358,8 @@ static int64_t bytesApart(const Access &access, unsigned loop) {
     if (!step || (type.isDynamicDim(dim) && dim != 0))
       return 1;
     stride += *step * bytes;
-    bytes *= type.getDimSize(dim);
+    if (dim != 0) // the first may be open
+      bytes *= type.getDimSize(dim);
   }
   return stride;
 }
@@ -455,6 +462,19 @@ void Classifier::orderLoops() {
     tiling.levels.push_back(columns);
 }
 
+/// Turns of the loop of a level; ShapedType::kDynamic where not known.
+int64_t Classifier::turnsOf(const Tiling::Level &level) {
+  std::optional<int64_t> known = extent(level.loop);
+  if (!known)
+    return ShapedType::kDynamic;
+  int64_t step = 1;
+  if (level.kind == Tiling::Kind::Columns)
+    step = int64_t(tiling.size.vectors) * tiling.lanes;
+  else if (level.kind == Tiling::Kind::Rows)
+    step = tiling.size.rows;
+  return llvm::divideCeil(*known, step);
+}
+
 std::optional<Tiling> Classifier::run() {
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
     if (extent(loop) == 0)
@@ -484,6 +504,10 @@ std::optional<Tiling> Classifier::run() {
   if (!columns && !tiling.reducesLanes)
     tiling.size.vectors = 1;
   orderLoops();
+  SmallVector<int64_t> turns;
+  for (const Tiling::Level &level : tiling.levels)
+    turns.push_back(turnsOf(level));
+  tiling.shared = kernel.pickShared(turns);
   return tiling;
 }
 

@@ -420,14 +420,19 @@ void RowEmitter::emitRow() {
 void RowEmitter::run() {
   reader.setLane(loops - 1);
   OpBuilder::InsertionGuard guard(b);
+  SmallVector<int64_t> turns;
+  for (unsigned loop = 0; loop < rows; ++loop)
+    turns.push_back(staticLoopExtent(whole, loop));
+  std::optional<unsigned> shared = kernel.pickShared(turns);
   for (unsigned loop = 0; loop < rows; ++loop) {
-    auto nest =
-        scf::ForOp::create(b, loc, kernel.index(0),
-                           kernel.loopExtent(whole, loop), kernel.index(1));
+    Value from = kernel.index(0), to = kernel.loopExtent(whole, loop);
+    if (loop == shared)
+      std::tie(from, to) = kernel.share(to, 1);
+    auto nest = scf::ForOp::create(b, loc, from, to, kernel.index(1));
     reader.bind(loop, nest.getInductionVar());
     b.setInsertionPointToStart(nest.getBody());
   }
-  emitRow();
+  shared ? emitRow() : kernel.emitOnce([&] { emitRow(); });
 }
 
 bool emitRows(Kernel &kernel, const VectorUnit &unit) {

@@ -48,9 +48,12 @@ private:
 
   void layOutBlocks();
   void emitLevel(unsigned number);
-  void emitColumns(Then then);
-  void emitRows(Then then);
-  void emitRowLadder(Then then);
+  std::pair<Value, Value> range(Value extent, int64_t step, bool shared);
+  Value least(Value value, int64_t bound);
+  Value most(Value value, Value bound);
+  void emitColumns(bool shared, Then then);
+  void emitRows(bool shared, Then then);
+  void emitRowLadder(bool shared, Then then);
   void span(unsigned loop, Value from, Value to, int64_t step, Then then);
   void inBlock(Value number, ArrayRef<Column> vectors, Then then);
   void fillPanel();
@@ -88,7 +91,12 @@ private:
 void TileEmitter::run() {
   if (tiling.blocked)
     layOutBlocks();
-  emitLevel(0);
+  if (tiling.shared)
+    return emitLevel(0);
+  kernel.emitOnce([&] {
+    LaneReader::Scope scope(reader);
+    emitLevel(0);
+  });
 }
 
 /// Gives the operand in blocks its memory: the packed argument, or a panel of
@@ -157,15 +165,37 @@ void TileEmitter::emitLevel(unsigned number) {
     return emitTile();
   auto then = [&] { emitLevel(number + 1); };
   const Tiling::Level &level = tiling.levels[number];
+  bool shared = number == tiling.shared;
   switch (level.kind) {
-  case Tiling::Kind::Single:
-    return span(level.loop, kernel.index(0),
-                kernel.loopExtent(root, level.loop), 1, then);
-  case Tiling::Kind::Columns:
-    return emitColumns(then);
-  case Tiling::Kind::Rows:
-    return emitRows(then);
+  case Tiling::Kind::Single: {
+    auto [from, to] = range(kernel.loopExtent(root, level.loop), 1, shared);
+    return span(level.loop, from, to, 1, then);
   }
+  case Tiling::Kind::Columns:
+    return emitColumns(shared, then);
+  case Tiling::Kind::Rows:
+    return emitRows(shared, then);
+  }
+}
+
+/// Where a loop starts and ends: that of a shared level in steps of full tiles.
+std::pair<Value, Value> TileEmitter::range(Value extent, int64_t step,
+                                           bool shared) {
+  if (shared)
+    return kernel.share(extent, step);
+  return {kernel.index(0), extent};
+}
+
+Value TileEmitter::least(Value value, int64_t bound) {
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return kernel.index(std::min(*known, bound));
+  return arith::MinUIOp::create(b, loc, value, kernel.index(bound));
+}
+
+Value TileEmitter::most(Value value, Value bound) {
+  if (isZeroInteger(value))
+    return bound;
+  return arith::MaxUIOp::create(b, loc, value, bound);
 }
 
 void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
@@ -182,7 +212,7 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
 
 /// Full blocks, then the exact rest; columns of unknown number go vector by
 /// vector and then one by one.
-void TileEmitter::emitColumns(Then then) {
+void TileEmitter::emitColumns(bool shared, Then then) {
   unsigned loop = tiling.lane, lanes = tiling.lanes;
   int64_t block = int64_t(tiling.size.vectors) * lanes;
   SmallVector<Column> full;
@@ -191,11 +221,14 @@ void TileEmitter::emitColumns(Then then) {
 
   int64_t extent = staticLoopExtent(root, loop);
   if (ShapedType::isDynamic(extent)) {
-    Value all = kernel.loopExtent(root, loop), width = kernel.index(block);
+    auto [from, to] = range(kernel.loopExtent(root, loop), block, shared);
+    // From a multiple of a block on, so that only the last share has a rest.
+    Value width = kernel.index(block);
     Value whole = arith::MulIOp::create(
-        b, loc, arith::DivUIOp::create(b, loc, all, width), width);
-    span(loop, kernel.index(0), whole, block, [&] { inBlock({}, full, then); });
-    span(loop, whole, all, 1, [&] { inBlock({}, {Column{0, 0}}, then); });
+        b, loc, arith::DivUIOp::create(b, loc, to, width), width);
+    span(loop, from, whole, block, [&] { inBlock({}, full, then); });
+    span(loop, most(from, whole), to, 1,
+         [&] { inBlock({}, {Column{0, 0}}, then); });
     return;
   }
   // The loop counts blocks, which is how packed operands are addressed.
@@ -208,43 +241,52 @@ void TileEmitter::emitColumns(Then then) {
     inBlock(number, vectors, then);
   };
   int64_t blocks = extent / block, rest = extent % block;
-  if (blocks == 1) {
-    LaneReader::Scope scope(reader);
-    blockAt(kernel.index(0), full);
-  } else if (blocks > 1) {
-    emitLoop(b, loc, kernel.index(0), kernel.index(blocks), kernel.index(1), {},
+  auto [from, to] = range(kernel.index(blocks + (rest != 0)), 1, shared);
+  auto turns = [&](Value from, Value to, llvm::function_ref<void(Value)> body) {
+    std::optional<int64_t> first = getConstantIntValue(from);
+    std::optional<int64_t> last = getConstantIntValue(to);
+    if (first && last && *last <= *first + 1) {
+      LaneReader::Scope scope(reader);
+      if (*last > *first)
+        body(from);
+      return;
+    }
+    emitLoop(b, loc, from, to, kernel.index(1), {},
              [&](Value number, ValueRange) -> Sums {
                LaneReader::Scope scope(reader);
-               blockAt(number, full);
+               body(number);
                return {};
              });
-  }
+  };
+  turns(from, least(to, blocks), [&](Value number) { blockAt(number, full); });
   if (rest == 0)
     return;
   SmallVector<Column> last;
   for (int64_t offset = 0; offset < rest; offset += lanes)
     last.push_back({offset, unsigned(std::min<int64_t>(lanes, rest - offset))});
-  LaneReader::Scope scope(reader);
-  blockAt(kernel.index(blocks), last);
+  turns(most(from, kernel.index(blocks)), to,
+        [&](Value) { blockAt(kernel.index(blocks), last); });
 }
 
-void TileEmitter::emitRows(Then then) {
+void TileEmitter::emitRows(bool shared, Then then) {
   unsigned loop = *tiling.row, full = tiling.size.rows;
   int64_t extent = staticLoopExtent(root, loop);
   if (ShapedType::isDynamic(extent))
-    return emitRowLadder(then);
+    return emitRowLadder(shared, then);
+  auto [from, to] = range(kernel.index(extent), full, shared);
   int64_t whole = extent / full * full;
   rows = full;
-  span(loop, kernel.index(0), kernel.index(whole), full, then);
+  span(loop, from, least(to, whole), full, then);
   rows = extent - whole;
   if (rows != 0)
-    span(loop, kernel.index(whole), kernel.index(extent), rows, then);
+    span(loop, most(from, kernel.index(whole)), to, rows, then);
 }
 
 /// Rows of unknown number: full tiles, then tiles of half the rows, and so on.
-void TileEmitter::emitRowLadder(Then then) {
+void TileEmitter::emitRowLadder(bool shared, Then then) {
   unsigned loop = *tiling.row;
-  Value from = kernel.index(0), all = kernel.loopExtent(root, loop);
+  auto [from, all] =
+      range(kernel.loopExtent(root, loop), tiling.size.rows, shared);
   for (unsigned height = tiling.size.rows; height != 0; height /= 2) {
     Value to = all, step = kernel.index(height);
     if (height > 1) {

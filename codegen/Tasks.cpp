@@ -1,0 +1,100 @@
+//===- Tasks.cpp - large kernels on several threads -----------------------===//
+//
+// A call kernel(a, b, …, 0, count, count) of several parts becomes
+//
+//   work = {a, b, …, count};
+//   ktn_parallel_for(kernel.task, &work, count);
+//
+// where kernel.task(work, begin, end) calls kernel(a, b, …, begin, end, count).
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/Tasks.h"
+
+#include "codegen/Hooks.h"
+#include "codegen/cpu/Kernel.h"
+#include "keratin/abi.h"
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+
+using namespace llvm;
+
+namespace keratin {
+
+/// What a task is told: the arguments of the kernel but for begin and end.
+static StructType *workType(const Function &kernel) {
+  SmallVector<Type *> fields(kernel.getFunctionType()->params());
+  fields.pop_back_n(3);
+  fields.push_back(Type::getInt64Ty(kernel.getContext()));
+  return StructType::get(kernel.getContext(), fields);
+}
+
+/// kernel.task, made at the first call.
+static Function *taskOf(Function &kernel) {
+  Module &module = *kernel.getParent();
+  std::string name = (kernel.getName() + ".task").str();
+  if (Function *known = module.getFunction(name))
+    return known;
+  LLVMContext &context = module.getContext();
+  Type *pointer = PointerType::get(context, 0),
+       *i64 = Type::getInt64Ty(context);
+  auto *task = Function::Create(
+      FunctionType::get(Type::getVoidTy(context), {pointer, i64, i64}, false),
+      GlobalValue::InternalLinkage, name, module);
+  StructType *type = workType(kernel);
+  IRBuilder<> b(BasicBlock::Create(context, "start", task));
+  SmallVector<Value *> arguments;
+  for (unsigned field = 0; field < type->getNumElements(); ++field)
+    arguments.push_back(
+        b.CreateLoad(type->getElementType(field),
+                     b.CreateStructGEP(type, task->getArg(0), field)));
+  Value *count = arguments.pop_back_val();
+  arguments.append({task->getArg(1), task->getArg(2), count});
+  b.CreateCall(&kernel, arguments);
+  b.CreateRetVoid();
+  return task;
+}
+
+/// `work` has room for the arguments of any kernel.
+static void callInParts(CallInst *call, Value *work) {
+  Function &kernel = *call->getCalledFunction();
+  SmallVector<Value *> arguments(call->args());
+  Value *count = arguments.back();
+  arguments.pop_back_n(3);
+  arguments.push_back(count);
+  StructType *type = workType(kernel);
+  IRBuilder<> b(call);
+  Instruction *few, *many;
+  SplitBlockAndInsertIfThenElse(b.CreateICmpULE(count, b.getInt64(1)),
+                                call->getIterator(), &few, &many);
+  call->moveBefore(few->getIterator());
+  b.SetInsertPoint(many);
+  for (auto [field, argument] : enumerate(arguments))
+    b.CreateStore(argument, b.CreateStructGEP(type, work, field));
+  b.CreateCall(parallelForHook(*kernel.getParent()),
+               {taskOf(kernel), work, count});
+}
+
+void callKernelsInParts(Function &entry) {
+  SmallVector<CallInst *> calls;
+  uint64_t bytes = 0;
+  const DataLayout &layout = entry.getDataLayout();
+  for (Instruction &instruction : instructions(entry))
+    if (auto *call = dyn_cast<CallInst>(&instruction))
+      if (Function *callee = call->getCalledFunction())
+        if (callee->hasFnAttribute(partsMark)) {
+          calls.push_back(call);
+          bytes = std::max<uint64_t>(
+              bytes, layout.getTypeAllocSize(workType(*callee)));
+        }
+  if (calls.empty())
+    return;
+  IRBuilder<> b(&*entry.getEntryBlock().begin());
+  auto *work = b.CreateAlloca(ArrayType::get(b.getInt8Ty(), bytes));
+  work->setAlignment(Align(KTN_ALIGNMENT));
+  for (CallInst *call : calls)
+    callInParts(call, work);
+}
+
+} // namespace keratin
