@@ -124,26 +124,34 @@ Value rearrangeKernel(OpBuilder &b, Location loc, Value kernel,
   int64_t out = shape[spatial], in = shape[spatial + 1] / groups;
   kernel = stretchKernel(b, loc, kernel, axes);
 
-  Shape low(shape.size(), 0), high = low, split, taps, permutation, target;
+  Shape low(shape.size(), 0), high = low, split, taps, phases, target;
   int64_t channels = groups * out;
   for (auto [i, axis] : llvm::enumerate(axes)) {
     low[i] = axis.front;
     high[i] = axis.back;
     taps.push_back(split.size());
-    llvm::append_values(split, axis.taps, axis.stride);
+    split.push_back(axis.taps);
+    if (axis.stride != 1) {
+      phases.push_back(split.size());
+      split.push_back(axis.stride);
+    }
     target.push_back(axis.taps);
     channels *= axis.stride;
   }
   kernel = padZeros(b, loc, kernel, low, high);
   int64_t outAxis = split.size();
-  llvm::append_values(split, out, groups, in);
+  split.push_back(out);
+  if (groups != 1)
+    split.push_back(groups);
+  split.push_back(in);
   kernel = reshape(b, loc, kernel, split);
   kernel = ReverseOp::create(b, loc, kernel, taps);
 
-  permutation = taps;
-  llvm::append_values(permutation, outAxis + 2, outAxis + 1);
-  for (int64_t axis : taps)
-    permutation.push_back(axis + 1);
+  Shape permutation = taps;
+  permutation.push_back(split.size() - 1);
+  if (groups != 1)
+    permutation.push_back(outAxis + 1);
+  llvm::append_range(permutation, phases);
   permutation.push_back(outAxis);
   kernel = TransposeOp::create(b, loc, kernel, permutation);
   llvm::append_values(target, in, channels);

@@ -1,6 +1,7 @@
 #include "ir/Inference.h"
 #include "ir/Ktn.h"
 #include "ir/Vjp.h"
+#include "ir/Windows.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
 
@@ -8,116 +9,8 @@ using namespace mlir;
 using namespace keratin::ktn;
 
 //===----------------------------------------------------------------------===//
-// Moving windows
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// How a window moves along the spatial axes.
-struct Window {
-  ArrayRef<int64_t> strides;
-  ArrayRef<int64_t> padding;
-  ArrayRef<int64_t> dilation; // empty: 1 everywhere
-  int64_t dilationOf(size_t i) const {
-    return dilation.empty() ? 1 : dilation[i];
-  }
-};
-} // namespace
-
-/// Every one of `values` is in `least` .. 2^31 - 1, which keeps the arithmetic
-/// on window positions within 64 bits.
-static LogicalResult checkRange(MaybeLoc location, StringRef name,
-                                ArrayRef<int64_t> values, int64_t least) {
-  for (int64_t value : values)
-    if (value < least || value > std::numeric_limits<int32_t>::max())
-      return emitOptionalError(location, name, " is ", value,
-                               " but must be in ", least, "..2147483647");
-  return success();
-}
-
-static LogicalResult checkImageRank(MaybeLoc location, int64_t rank) {
-  if (rank >= 3 && rank <= 5)
-    return success();
-  return emitOptionalError(location, "x has rank ", rank,
-                           " but must have 1 to 3 spatial axes, a batch and "
-                           "a channel axis");
-}
-
-static LogicalResult checkWindow(MaybeLoc location, const Window &window,
-                                 int64_t spatial) {
-  return failure(failed(checkCount(location, "strides", window.strides, spatial,
-                                   "spatial axis")) ||
-                 failed(checkCount(location, "padding", window.padding,
-                                   2 * spatial, "side of a spatial axis")) ||
-                 failed(checkRange(location, "stride", window.strides, 1)) ||
-                 failed(checkRange(location, "padding", window.padding, 0)) ||
-                 failed(checkRange(location, "dilation", window.dilation, 1)));
-}
-
-/// The extent of a window of `size` elements whose first and last are
-/// `dilation` apart, or nullopt when it overflows.
-static std::optional<int64_t> dilatedExtent(int64_t size, int64_t dilation) {
-  return llvm::checkedMulAdd<int64_t>(size - 1, dilation, 1);
-}
-
-/// The number of positions of a window of `size` on spatial axis `i`.
-static FailureOr<int64_t> windowCount(MaybeLoc location, const Window &window,
-                                      size_t i, int64_t extent, int64_t size) {
-  if (ShapedType::isDynamic(extent) || ShapedType::isDynamic(size))
-    return ShapedType::kDynamic;
-  if (size < 1)
-    return emitOptionalError(location, "the window has extent ", size,
-                             " on spatial axis ", i, " but needs an element");
-  std::optional<int64_t> reach = dilatedExtent(size, window.dilationOf(i));
-  std::optional<int64_t> padded = llvm::checkedAdd(
-      extent, window.padding[2 * i] + window.padding[2 * i + 1]);
-  if (!reach || !padded)
-    return emitOptionalError(location, "the extent ", extent,
-                             " of spatial axis ", i, " overflows");
-  if (*reach > *padded)
-    return emitOptionalError(location, "a window of extent ", *reach,
-                             " does not fit into spatial axis ", i,
-                             " with extent ", *padded, ", padding included");
-  return (*padded - *reach) / window.strides[i] + 1;
-}
-
-/// The shape of an image with the batch of `x`, `spatial` and `channels`.
-static SmallVector<int64_t> imageShape(RankedTensorType x,
-                                       ArrayRef<int64_t> spatial,
-                                       int64_t channels, DataFormat format) {
-  SmallVector<int64_t> shape(x.getShape());
-  shape[channelAxis(x.getRank(), format)] = channels;
-  for (auto [axis, extent] :
-       llvm::zip_equal(spatialAxes(x.getRank(), format), spatial))
-    shape[axis] = extent;
-  return shape;
-}
-
-//===----------------------------------------------------------------------===//
 // conv
 //===----------------------------------------------------------------------===//
-
-/// x and kernel of a convolution, checked but for the channels.
-static LogicalResult checkConvOperands(MaybeLoc location,
-                                       FailureOr<RankedTensorType> x,
-                                       FailureOr<RankedTensorType> kernel,
-                                       const Window &window, int64_t groups) {
-  if (failed(x) || failed(kernel) ||
-      failed(checkImageRank(location, x->getRank())))
-    return failure();
-  if (kernel->getRank() != x->getRank())
-    return emitOptionalError(location, "kernel has rank ", kernel->getRank(),
-                             " but x has rank ", x->getRank());
-  if (kernel->getElementType() != x->getElementType())
-    return emitOptionalError(location, "kernel has element type ",
-                             kernel->getElementType(), " but x has ",
-                             x->getElementType());
-  int64_t spatial = x->getRank() - 2;
-  if (failed(checkWindow(location, window, spatial)) ||
-      failed(checkCount(location, "dilation", window.dilation, spatial,
-                        "spatial axis")))
-    return failure();
-  return checkRange(location, "groups", groups, 1);
-}
 
 LogicalResult ConvOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                                        Adaptor adaptor, InferredTypes &types) {
@@ -249,45 +142,6 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext *,
 //===----------------------------------------------------------------------===//
 // max_pool, avg_pool
 //===----------------------------------------------------------------------===//
-
-/// A window that lies in the padding alone would have no element.
-static LogicalResult checkPoolPadding(MaybeLoc location, const Window &window,
-                                      ArrayRef<int64_t> poolSize) {
-  for (auto [i, padding] : llvm::enumerate(window.padding))
-    if (padding >= poolSize[i / 2])
-      return emitOptionalError(location, "padding ", padding,
-                               " on spatial axis ", i / 2,
-                               " is not less than the window, which has "
-                               "extent ",
-                               poolSize[i / 2]);
-  return success();
-}
-
-static LogicalResult inferPool(MaybeLoc location, Value image,
-                               ArrayRef<int64_t> poolSize, const Window &window,
-                               DataFormat format, InferredTypes &types) {
-  FailureOr<RankedTensorType> x = inferRanked(location, image);
-  if (failed(x) || failed(checkImageRank(location, x->getRank())))
-    return failure();
-  int64_t rank = x->getRank();
-  if (failed(checkWindow(location, window, rank - 2)) ||
-      failed(checkCount(location, "pool_size", poolSize, rank - 2,
-                        "spatial axis")) ||
-      failed(checkRange(location, "pool_size", poolSize, 1)) ||
-      failed(checkPoolPadding(location, window, poolSize)))
-    return failure();
-  SmallVector<int64_t> spatial;
-  for (auto [i, axis] : llvm::enumerate(spatialAxes(rank, format))) {
-    FailureOr<int64_t> count =
-        windowCount(location, window, i, x->getDimSize(axis), poolSize[i]);
-    if (failed(count))
-      return failure();
-    spatial.push_back(*count);
-  }
-  int64_t channels = x->getDimSize(channelAxis(rank, format));
-  return inferTensor(location, imageShape(*x, spatial, channels, format),
-                     x->getElementType(), types);
-}
 
 LogicalResult MaxPoolOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                                           Adaptor adaptor,

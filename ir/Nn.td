@@ -30,6 +30,7 @@ class Ktn_WindowOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Ktn_ConvOp : Ktn_WindowOp<"conv", [
+    DeclareOpInterfaceMethods<VjpOpInterface>,
     DeclareOpInterfaceMethods<LinearInKernelOpInterface>]> {
   let summary = "convolution (cross-correlation)";
   let description = [{
@@ -55,6 +56,7 @@ def Ktn_ConvOp : Ktn_WindowOp<"conv", [
 }
 
 def Ktn_ConvTransposeOp : Ktn_WindowOp<"conv_transpose", [
+    DeclareOpInterfaceMethods<VjpOpInterface>,
     DeclareOpInterfaceMethods<DecomposeOpInterface>,
     DeclareOpInterfaceMethods<LinearInKernelOpInterface>]> {
   let summary = "transposed convolution";
@@ -84,8 +86,37 @@ def Ktn_ConvTransposeOp : Ktn_WindowOp<"conv_transpose", [
   }];
 }
 
+/// The third of the derivatives of `sum(conv(x, kernel) * z)`, which is linear
+/// in each of x, kernel and z: by kernel. By z it is `conv`, by x it is
+/// `conv_transpose`, so the three are each other's gradients.
+def Ktn_ConvKernelGradOp : Ktn_PureOp<"conv_kernel_grad", [
+    InferTypeOpAdaptor, DeclareOpInterfaceMethods<VjpOpInterface>]> {
+  let summary = "gradient of a convolution with respect to its kernel";
+  let description = [{
+    `y[k, c, o] = sum over n, p of x[n, p * stride + k * dilation - low, g(o) + c] * z[n, p, o]`
+    for `k` below `window`, with zeros outside of `x`: `sum(y * w)` is
+    `sum(conv(x, w) * z)` for every kernel `w`, where `conv` has the same
+    strides, padding, dilation and groups. `x` and `z` are channels_last.
+
+    ```mlir
+    %y = ktn.conv_kernel_grad %x, %z window [3, 3] strides [2, 2] padding [0, 1, 0, 1] dilation [1, 1]
+        : tensor<?x32x32x3xf32>, tensor<?x16x16x16xf32> -> tensor<3x3x3x16xf32>
+    ```
+  }];
+  let arguments = (ins Ktn_FloatTensor:$x, Ktn_FloatTensor:$z,
+      DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
+      DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation,
+      DefaultValuedAttr<Ktn_I64Attr, "1">:$groups);
+  let results = (outs Ktn_FloatTensor:$y);
+  let assemblyFormat = [{
+    $x `,` $z `window` $window `strides` $strides `padding` $padding
+    `dilation` $dilation attr-dict `:` type($x) `,` type($z) `->` type($y)
+  }];
+  string kerasName = "";
+}
+
 class Ktn_PoolOp<string mnemonic, string formula>
-    : Ktn_WindowOp<mnemonic> {
+    : Ktn_WindowOp<mnemonic, [DeclareOpInterfaceMethods<VjpOpInterface>]> {
   let description = formula # [{ The window at
     `p` holds `x[n, p * stride + k - low, c]` for `k` below `pool_size`, 1 to 3
     spatial axes; the padding is less than the window on each side.
@@ -106,7 +137,8 @@ class Ktn_PoolOp<string mnemonic, string formula>
 }
 def Ktn_MaxPoolOp : Ktn_PoolOp<"max_pool", [{
     `y[n, p, c]` is the largest element of the window at `p` that lies inside
-    `x`; NaN if one is NaN.}]> {
+    `x`; NaN if one is NaN. Of equal elements the first one in row-major order
+    has the gradient.}]> {
   let summary = "maximum over a moving window";
 }
 def Ktn_AvgPoolOp : Ktn_PoolOp<"avg_pool", [{
@@ -115,10 +147,37 @@ def Ktn_AvgPoolOp : Ktn_PoolOp<"avg_pool", [{
   let summary = "mean over a moving window";
 }
 
+/// What a gradient has to know of a max_pool, by numbers and not by elements.
+def Ktn_MaxPoolIndexOp : Ktn_PureOp<"max_pool_index", [InferTypeOpAdaptor]> {
+  let summary = "where in its window a maximum is";
+  let description = [{
+    `y[n, p, c]` is the number, counted in row-major order, of the first element
+    of the window at `p` that lies inside `x` and equals `max[n, p, c]`; the
+    number of elements of a window where none does, as for NaN. `max` is
+    `ktn.max_pool` of `x` with the same window; both are channels_last.
+
+    ```mlir
+    %y = ktn.max_pool_index %x, %max size [2, 2] strides [2, 2] padding [0, 0, 0, 0]
+        : tensor<?x32x32x8xf32>, tensor<?x16x16x8xf32> -> tensor<?x16x16x8xi32>
+    ```
+  }];
+  let arguments = (ins Ktn_FloatTensor:$x, Ktn_FloatTensor:$max,
+      DenseI64ArrayAttr:$pool_size, DenseI64ArrayAttr:$strides,
+      DenseI64ArrayAttr:$padding);
+  let results = (outs RankedTensorOf<[I32]>:$y);
+  let assemblyFormat = [{
+    $x `,` $max `size` $pool_size `strides` $strides `padding` $padding
+    attr-dict `:` type($x) `,` type($max) `->` type($y)
+  }];
+  string kerasName = "";
+}
+
 def Ktn_BiasAddOp : Ktn_PureOp<"bias_add", [
     InferTypeOpAdaptor, DeclareOpInterfaceMethods<VjpOpInterface>,
     DeclareOpInterfaceMethods<LayoutOpInterface>,
-    DeclareOpInterfaceMethods<StackableOpInterface>]> {
+    DeclareOpInterfaceMethods<StackableOpInterface>,
+    DeclareOpInterfaceMethods<AffineOpInterface,
+                              ["isAffineIn", "getAxisInResult"]>]> {
   let summary = "adds a per-channel bias";
   let description = [{
     `y[n, .., c, ..] = x[n, .., c, ..] + bias[c]`. The channel axis is axis 1

@@ -132,6 +132,47 @@ Kernel convolution(int64_t size, int64_t window, int64_t in, int64_t out) {
   return {name, {{1, size, size, in}}, build, flops, 0};
 }
 
+/// The gradient of a convolution by its image, or by its kernel, as a training
+/// step computes it: nothing is known ahead of time.
+Kernel convolutionGradient(bool byKernel, int64_t size, int64_t window,
+                           int64_t in, int64_t out) {
+  constexpr int64_t batch = 8;
+  std::string name = std::string(byKernel ? "conv_kernel_grad" : "conv_grad") +
+                     std::to_string(window) + "x" + std::to_string(window) +
+                     "/" + std::to_string(size) + "/" + std::to_string(in) +
+                     "_" + std::to_string(out);
+  auto build = [=](const K::Tensors &x) {
+    K::Tensor y = K::conv2d(x[0], x[1], {1, 1}, "same", "channels_last");
+    return K::gradients(y * x[2], {x[byKernel]})[0];
+  };
+  double flops = 2.0 * batch * size * size * window * window * in * out;
+  return {name,
+          {{batch, size, size, in},
+           {window, window, in, out},
+           {batch, size, size, out}},
+          build,
+          flops,
+          0};
+}
+
+/// The gradient of a pool of images.
+Kernel poolGradient(const char *mode, int64_t window, int64_t stride) {
+  constexpr int64_t batch = 8, size = 56, channels = 64;
+  auto build = [=](const K::Tensors &x) {
+    K::Tensor y = K::pool2d(x[0], {window, window}, {stride, stride}, "same",
+                            "channels_last", mode);
+    return K::gradients(y * x[1], {x[0]})[0];
+  };
+  int64_t pooled = size / stride;
+  return {std::string(mode) + "_pool_grad" + std::to_string(window) + "x" +
+              std::to_string(window) + "/" + std::to_string(stride),
+          {{batch, size, size, channels}, {batch, pooled, pooled, channels}},
+          build,
+          0,
+          sizeof(float) * double(batch * channels) *
+              double(2 * size * size + pooled * pooled)};
+}
+
 Kernel depthwise(int64_t size, int64_t channels) {
   auto build = [=](const K::Tensors &x) {
     return K::depthwise_conv2d(x[0], weight({3, 3, channels, 1}), {1, 1},
@@ -199,6 +240,14 @@ std::vector<Kernel> makeKernels() {
           productOfInputs(512),
           depthwise(56, 144),
           depthwise(112, 32),
+          convolutionGradient(/*byKernel=*/false, 56, 3, 64, 64),
+          convolutionGradient(/*byKernel=*/true, 56, 3, 64, 64),
+          convolutionGradient(/*byKernel=*/false, 56, 1, 64, 256),
+          convolutionGradient(/*byKernel=*/true, 56, 1, 64, 256),
+          poolGradient("max", 2, 2),
+          poolGradient("max", 3, 2),
+          poolGradient("avg", 2, 2),
+          poolGradient("avg", 3, 1),
           rows("softmax", 128, 1000, softmax),
           rows("layer_norm", 128, 768, layerNorm),
           rows("gelu", 1024, 1024, gelu),

@@ -66,6 +66,20 @@ SmallVector<OpFoldResult> windowSizes(OpBuilder &b, Location loc, Value padded,
   return sizes;
 }
 
+/// `type` with its last axis as two.
+RankedTensorType splitLast(RankedTensorType type, int64_t outer,
+                           int64_t inner) {
+  SmallVector<int64_t> shape(type.getShape().drop_back());
+  llvm::append_values(shape, outer, inner);
+  return type.clone(shape);
+}
+
+Value splitChannels(OpBuilder &b, Location loc, Value value, int64_t groups,
+                    int64_t perGroup) {
+  return createReshape(b, loc, value,
+                       splitLast(tensorType(value), groups, perGroup));
+}
+
 /// y[n, o, g, c] = sum over k, i of
 ///     x[n, o * stride + k * dilation - low, g, i] * kernel[k, i, g, c]
 struct LowerConv : Lowering<ktn::ConvOp> {
@@ -158,24 +172,97 @@ private:
                                        Value kernel, int64_t inPerGroup,
                                        int64_t outPerGroup) {
     int64_t groups = op.getGroups();
-    auto split = [&](RankedTensorType whole, int64_t inner) {
-      SmallVector<int64_t> shape(whole.getShape().drop_back());
-      llvm::append_values(shape, groups, inner);
-      return whole.clone(shape);
-    };
     Location loc = op.getLoc();
-    x = createReshape(b, loc, x, split(tensorType(x), inPerGroup));
-    kernel =
-        createReshape(b, loc, kernel, split(tensorType(kernel), outPerGroup));
+    x = splitChannels(b, loc, x, groups, inPerGroup);
+    kernel = splitChannels(b, loc, kernel, groups, outPerGroup);
     SmallVector<OpFoldResult> splitSizes(sizes.drop_back());
     llvm::append_values(splitSizes, OpFoldResult(b.getIndexAttr(groups)),
                         OpFoldResult(b.getIndexAttr(outPerGroup)));
     unsigned groupLoop = type.getRank() - 1;
-    Value y = createConv(op, b, split(type, outPerGroup), splitSizes, x, kernel,
+    RankedTensorType splitType = splitLast(type, groups, outPerGroup);
+    Value y = createConv(op, b, splitType, splitSizes, x, kernel,
                          {b.getAffineDimExpr(groupLoop + 1)},
                          {b.getAffineDimExpr(groupLoop)},
                          /*sumsChannels=*/true);
     return createReshape(b, loc, y, type);
+  }
+};
+
+/// y[k, i, g, c] = sum over n, o of
+///     x[n, o * stride + k * dilation - low, g, i] * z[n, o, g, c]
+struct LowerConvKernelGrad : Lowering<ktn::ConvKernelGradOp> {
+  using Lowering::Lowering;
+
+  FailureOr<Value> lower(ktn::ConvKernelGradOp op, Operands operands,
+                         RankedTensorType type, OpBuilder &b) const override {
+    Location loc = op.getLoc();
+    Value x = padSpatial(b, loc, operands.getX(), op.getPadding(),
+                         b.getZeroAttr(type.getElementType()));
+    Value z = operands.getZ();
+    int64_t spatial = type.getRank() - 2, groups = op.getGroups();
+    int64_t inPerGroup = type.getDimSize(spatial);
+    int64_t outPerGroup = type.getDimSize(spatial + 1) / groups;
+    SmallVector<int64_t> shape(op.getWindow());
+    SmallVector<OpFoldResult> sizes =
+        getAsIndexOpFoldResult(b.getContext(), op.getWindow());
+    // What follows the window: the channels of x, of both, and of z.
+    Channels channels;
+    if (groups == 1) {
+      channels = {/*own=*/true, /*shared=*/false, /*filters=*/true};
+      llvm::append_range(shape, type.getShape().take_back(2));
+      sizes.push_back(sizeOf(b, loc, x, spatial + 1));
+      sizes.push_back(sizeOf(b, loc, z, spatial + 1));
+    } else if (inPerGroup == 1 && outPerGroup == 1) {
+      channels = {/*own=*/false, /*shared=*/true, /*filters=*/false};
+      shape.push_back(groups);
+      sizes.push_back(b.getIndexAttr(groups));
+    } else {
+      channels = {/*own=*/true, /*shared=*/true, /*filters=*/true};
+      x = splitChannels(b, loc, x, groups, inPerGroup);
+      z = splitChannels(b, loc, z, groups, outPerGroup);
+      for (int64_t extent : {inPerGroup, groups, outPerGroup}) {
+        shape.push_back(extent);
+        sizes.push_back(b.getIndexAttr(extent));
+      }
+    }
+    Value y = createSum(op, b, type.clone(shape), sizes, x, z, channels);
+    return createReshape(b, loc, y, type);
+  }
+
+private:
+  /// Which axes of channels follow the window in the result.
+  struct Channels {
+    bool own, shared, filters;
+  };
+
+  static Value createSum(ktn::ConvKernelGradOp op, OpBuilder &b,
+                         RankedTensorType type, ArrayRef<OpFoldResult> sizes,
+                         Value x, Value z, Channels channels) {
+    unsigned spatial = op.getWindow().size(), parallel = type.getRank();
+    unsigned loops = parallel + 1 + spatial, next = spatial;
+    SmallVector<AffineExpr> xExprs = {b.getAffineDimExpr(parallel)};
+    SmallVector<AffineExpr> zExprs = xExprs;
+    for (unsigned i = 0; i < spatial; ++i) {
+      AffineExpr position = b.getAffineDimExpr(parallel + 1 + i);
+      xExprs.push_back(position * op.getStrides()[i] +
+                       b.getAffineDimExpr(i) * op.getDilation()[i]);
+      zExprs.push_back(position);
+    }
+    AffineExpr own = channels.own ? b.getAffineDimExpr(next++) : AffineExpr();
+    if (channels.shared) {
+      xExprs.push_back(b.getAffineDimExpr(next));
+      zExprs.push_back(b.getAffineDimExpr(next++));
+    }
+    if (own)
+      xExprs.push_back(own);
+    if (channels.filters)
+      zExprs.push_back(b.getAffineDimExpr(next));
+    return createContraction(
+        b, op.getLoc(), type, sizes, {x, z},
+        {AffineMap::get(loops, 0, xExprs, b.getContext()),
+         AffineMap::get(loops, 0, zExprs, b.getContext()),
+         b.getMultiDimIdentityMap(loops).getMajorSubMap(parallel)},
+        /*reductions=*/1 + spatial);
   }
 };
 
@@ -228,6 +315,55 @@ struct LowerMaxPool : Lowering<ktn::MaxPoolOp> {
           if (isUnsigned)
             return arith::MaxUIOp::create(b, loc, args[0], args[1]);
           return arith::MaxSIOp::create(b, loc, args[0], args[1]);
+        });
+  }
+};
+
+/// y[n, o, c] = the least k, counted in row-major order, at which
+/// x[n, o * stride + k - low, c] = max[n, o, c]. The padding is equal to
+/// nothing, as NaN is.
+struct LowerMaxPoolIndex : Lowering<ktn::MaxPoolIndexOp> {
+  using Lowering::Lowering;
+
+  FailureOr<Value> lower(ktn::MaxPoolIndexOp op, Operands operands,
+                         RankedTensorType type, OpBuilder &b) const override {
+    Location loc = op.getLoc();
+    auto element = cast<FloatType>(op.getX().getType().getElementType());
+    Value x = padSpatial(
+        b, loc, operands.getX(), op.getPadding(),
+        b.getFloatAttr(element, APFloat::getNaN(element.getFloatSemantics())));
+    unsigned spatial = op.getPoolSize().size();
+    int64_t count = llvm::product_of(op.getPoolSize());
+    auto order = llvm::map_to_vector(
+        llvm::seq(count), [](int64_t k) { return static_cast<int32_t>(k); });
+    Value numbers = arith::ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(
+            RankedTensorType::get(op.getPoolSize(), b.getI32Type()),
+            ArrayRef<int32_t>(order)));
+    TypedAttr none = b.getI32IntegerAttr(count);
+
+    unsigned firstWindowLoop = type.getRank();
+    unsigned loops = firstWindowLoop + spatial;
+    SmallVector<int64_t> dilation(spatial, 1);
+    WindowLoops window(b, op.getStrides(), dilation, firstWindowLoop);
+    SmallVector<AffineExpr> xExprs = {b.getAffineDimExpr(0)};
+    llvm::append_range(xExprs, window.input);
+    xExprs.push_back(b.getAffineDimExpr(spatial + 1));
+    AffineMap result =
+        b.getMultiDimIdentityMap(loops).getMajorSubMap(type.getRank());
+    return createReduction(
+        b, loc, type, sizesOf(b, loc, operands.getMax()), none,
+        {x, operands.getMax(), numbers},
+        {AffineMap::get(loops, 0, xExprs, b.getContext()), result,
+         AffineMap::get(loops, 0, window.window, b.getContext()), result},
+        spatial, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          Value isMax = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                              args[0], args[1]);
+          Value nothing = arith::ConstantOp::create(b, loc, none);
+          Value number =
+              arith::SelectOp::create(b, loc, isMax, args[2], nothing);
+          return arith::MinSIOp::create(b, loc, number, args[3]);
         });
   }
 };
@@ -341,8 +477,9 @@ struct LowerBiasAdd : Lowering<ktn::BiasAddOp> {
 } // namespace
 
 void populateNn(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<LowerAvgPool, LowerBiasAdd, LowerConv, LowerMaxPool>(
-      converter, patterns.getContext());
+  patterns.add<LowerAvgPool, LowerBiasAdd, LowerConv, LowerConvKernelGrad,
+               LowerMaxPool, LowerMaxPoolIndex>(converter,
+                                                patterns.getContext());
 }
 
 } // namespace keratin::lower

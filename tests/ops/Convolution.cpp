@@ -120,8 +120,7 @@ static std::vector<Row> inBothFormats(const Conv &conv) {
                return permute(convolve(conv, image, x[1]), toFirst(spatial));
              },
          .tolerance = 4e-6,
-         .weights = 1,
-         .hasGradient = false});
+         .weights = 1});
   }
   return rows;
 }
@@ -153,8 +152,7 @@ static Row depthwise(const char *name, int64_t multiplier, K::Ints strides,
                 return convolve(conv, x[0], grouped);
               },
           .tolerance = 4e-6,
-          .weights = 1,
-          .hasGradient = false};
+          .weights = 1};
 }
 
 /// x[n, p, c] w[q, f, c] is added to y[n, p * stride + q - before, f].
@@ -187,8 +185,7 @@ static Row transposed(const char *name, int64_t extent, int64_t window,
                 return y;
               },
           .tolerance = 4e-6,
-          .weights = 1,
-          .hasGradient = false};
+          .weights = 1};
 }
 
 /// A depthwise and then a 1x1 convolution.
@@ -221,8 +218,7 @@ static Row separable() {
                 return convolve(point, convolve(depth, x[0], grouped), x[2]);
               },
           .tolerance = 4e-6,
-          .weights = 2,
-          .hasGradient = false};
+          .weights = 2};
 }
 
 std::vector<Row> convolutionRows() {

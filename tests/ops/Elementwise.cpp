@@ -49,13 +49,12 @@ static double pythonMod(double a, double b) {
 
 std::vector<Row> elementwiseRows() {
   const Row positive = {.low = 0.1, .high = 3};
-  const Row flat = {.hasGradient = false}; // zero, or none at all
+  const Row flat = {.hasGradient = false};
   std::vector<Row> rows = {
       unary("negative", K::negative, [](double x) { return -x; }),
       unary("abs", K::abs, [](double x) { return std::abs(x); }),
-      unary(
-          "sign", K::sign, [](double x) { return double((x > 0) - (x < 0)); },
-          flat),
+      unary("sign", K::sign,
+            [](double x) { return double((x > 0) - (x < 0)); }),
       unary("square", K::square, [](double x) { return x * x; }),
       unary("exp", K::exp, [](double x) { return std::exp(x); }),
       unary("expm1", K::expm1, [](double x) { return std::expm1(x); }),

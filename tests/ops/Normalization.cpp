@@ -58,8 +58,7 @@ static Row batchNorm(std::string name, K::Shape shape, int64_t axis) {
               },
           .low = 0.5,
           .high = 2,
-          .weights = 4,
-          .hasGradient = false};
+          .weights = 4};
 }
 
 static Row biasAdd(std::string name, K::Shape shape, const char *format,

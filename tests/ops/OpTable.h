@@ -2,8 +2,9 @@
 //
 // A row says what an op of the backend API computes: a formula in C++ doubles.
 // OpTest.cpp checks every row at -O0 and at -O2, in process with static shapes
-// and in an artefact with a dynamic batch, and its gradient against central
-// differences of the formula. A new op needs a row in its family's file.
+// and in an artefact with a dynamic batch. GradientTest.cpp does the same with
+// its gradient, against central differences of the formula, and with the
+// gradient of that. A new op needs a row in its family's file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_TESTS_OPS_OPTABLE_H
@@ -66,7 +67,11 @@ struct Row {
   /// The last inputs that are constants in the forward tests, as the weights of
   /// a layer are.
   int64_t weights = 0;
+  /// False where it is None by every input, as that of argmax or round is.
   bool hasGradient = true;
+  /// False where the gradient jumps between the elements of the row, or where
+  /// the second derivatives are too large for differences.
+  bool hasSecondGradient = true;
   /// Whether axis 0 of the first input is a batch. It is the batch of other
   /// inputs too that are not weights and have this extent first.
   bool hasBatch = true;
@@ -85,6 +90,9 @@ inline void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
 /// The batch that shapes in the table have.
 constexpr int64_t tableBatch = 3;
 
+/// The seed of random ops in the table.
+constexpr uint64_t tableSeed = 1234567890123;
+
 /// One function a family.
 std::vector<Row> elementwiseRows();
 std::vector<Row> activationRows();
@@ -96,6 +104,11 @@ std::vector<Row> convolutionRows();
 std::vector<Row> poolRows();
 std::vector<Row> normalizationRows();
 std::vector<Row> loopRows();
+std::vector<Row> randomRows();
+std::vector<Row> lossRows();
+std::vector<Row> ctcRows();
+std::vector<Row> localRows();
+std::vector<Row> fillRows();
 
 } // namespace keratin::optest
 

@@ -66,8 +66,7 @@ static std::vector<Row> poolVariants() {
                    Values image = permute(x[0], {0, 2, 3, 1});
                    return permute(pool2d(image, 3, 2, same, isMax),
                                   {0, 3, 1, 2});
-                 },
-             .hasGradient = false});
+                 }});
       }
   return rows;
 }
@@ -104,8 +103,7 @@ std::vector<Row> poolRows() {
                           return std::max(x[0][{i[0], 2 * i[1], i[2]}],
                                           x[0][{i[0], 2 * i[1] + 1, i[2]}]);
                         });
-                      },
-                  .hasGradient = false});
+                      }});
   rows.push_back(
       {.name = "global_pool",
        .shapes = {{tableBatch, 3, 4, 5}},

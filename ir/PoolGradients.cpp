@@ -1,0 +1,296 @@
+//===- PoolGradients.cpp - gradients of pools -----------------------------===//
+//
+// Windows give back to the elements that they saw. Element i of an axis lies,
+// behind `low` elements of padding, in block q = (i + low) / stride at phase
+// r = (i + low) % stride. The window p sees it at k when
+//
+//   p * stride + k = i + low  =>  p = q - t, k = r + t * stride
+//
+// for one t below taps = ceil(size / stride). So with an axis for the phase,
+//
+//   dx[.., q, r, ..] = sum over t of what window q - t gives at r + t * stride
+//
+// which are slices of one padded tensor.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Vjp.h"
+#include "ir/Windows.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace keratin::ktn;
+
+//===----------------------------------------------------------------------===//
+// max_pool_index
+//===----------------------------------------------------------------------===//
+
+LogicalResult MaxPoolIndexOp::inferReturnTypes(MLIRContext *context,
+                                               MaybeLoc location,
+                                               Adaptor adaptor,
+                                               InferredTypes &types) {
+  FailureOr<RankedTensorType> max = inferRanked(location, adaptor.getMax());
+  Window window{adaptor.getStrides(), adaptor.getPadding(), /*dilation=*/{}};
+  SmallVector<Type> pooled;
+  if (failed(max) ||
+      failed(inferPool(location, adaptor.getX(), adaptor.getPoolSize(), window,
+                       DataFormat::ChannelsLast, pooled)))
+    return failure();
+  if (failed(verifyCompatibleShape(pooled[0], *max)) ||
+      cast<RankedTensorType>(pooled[0]).getElementType() !=
+          max->getElementType())
+    return emitOptionalError(location, "max has the type ", *max,
+                             " but the pool of x has ", pooled[0]);
+  return inferTensor(location, max->getShape(), IntegerType::get(context, 32),
+                     types);
+}
+
+//===----------------------------------------------------------------------===//
+// From windows to elements
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+using Shape = SmallVector<int64_t>;
+
+/// A spatial axis of a channels_last image and the windows along it.
+struct PooledAxis {
+  int64_t axis, size, stride, low, extent, windows;
+  int64_t weight; ///< of k in the row-major number of an element of the window
+
+  int64_t taps() const { return llvm::divideCeil(size, stride); }
+  /// Windows of nothing before the first. One more than taps see, so that no
+  /// tap begins with the first: a slice from 0 is no affine map.
+  int64_t before() const { return taps() == 1 ? 0 : taps(); }
+  int64_t blocks() const { return llvm::divideCeil(low + extent, stride); }
+};
+
+RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// The sum of what windows give to the elements that they saw.
+class WindowScatter {
+public:
+  WindowScatter(OpBuilder &b, Location loc, ArrayRef<PooledAxis> axes)
+      : b(b), loc(loc), axes(axes) {}
+
+  /// Each window gives `dy`, times `share`, to all of its elements.
+  Value spreadEvenly(Value dy, double share) {
+    Type element = typeOf(dy).getElementType();
+    Value padded = padWindows(dy, b.getFloatAttr(element, 0));
+    return sumOverTaps(dy, [&](ArrayRef<int64_t> taps) -> Value {
+      Value shares = perPhase(dy, taps, element, [&](int64_t number) {
+        return b.getFloatAttr(element, number < 0 ? 0 : share);
+      });
+      return MulOp::create(b, loc, atTap(padded, taps), shares);
+    });
+  }
+
+  /// Each window gives `dy` to the element whose number is `index`.
+  Value giveTo(Value index, Value dy) {
+    Type integer = b.getI32Type();
+    Value zero = createScalarLike(b, loc, dy, 0);
+    Value indices = padWindows(index, b.getI32IntegerAttr(-1));
+    Value padded =
+        padWindows(dy, b.getFloatAttr(typeOf(dy).getElementType(), 0));
+    return sumOverTaps(dy, [&](ArrayRef<int64_t> taps) -> Value {
+      Value numbers = perPhase(dy, taps, integer, [&](int64_t number) {
+        return b.getI32IntegerAttr(number);
+      });
+      Value isHere = EqualOp::create(b, loc, atTap(indices, taps), numbers);
+      return SelectOp::create(b, loc, isHere, atTap(padded, taps), zero);
+    });
+  }
+
+private:
+  /// `perWindow` with windows that give `nothing` before the first and up to
+  /// the last block.
+  Value padWindows(Value perWindow, TypedAttr nothing) {
+    Shape low(typeOf(perWindow).getRank(), 0), high = low;
+    for (const PooledAxis &axis : axes) {
+      low[axis.axis] = axis.before();
+      high[axis.axis] = axis.blocks() - axis.windows;
+    }
+    auto isZero = [](int64_t amount) { return amount == 0; };
+    if (llvm::all_of(low, isZero) && llvm::all_of(high, isZero))
+      return perWindow;
+    return PadOp::create(b, loc, perWindow, low, high, nothing);
+  }
+
+  /// For each block the window `taps` before it, and an axis for the phases.
+  Value atTap(Value padded, ArrayRef<int64_t> taps) {
+    Shape starts(typeOf(padded).getRank(), 0), phases;
+    Shape ends(starts.size(), ShapedType::kDynamic), steps(starts.size(), 1);
+    for (auto [axis, tap] : llvm::zip_equal(axes, taps)) {
+      starts[axis.axis] = axis.before() - tap;
+      ends[axis.axis] = starts[axis.axis] + axis.blocks();
+      phases.push_back(axis.axis + 1 + phases.size());
+    }
+    Value slice = SliceOp::create(b, loc, padded, starts, ends, steps);
+    return ExpandDimsOp::create(b, loc, slice, phases);
+  }
+
+  /// A constant along the axes of the phases: `element` of the number within
+  /// its window of the element at each phase, -1 for none.
+  Value perPhase(Value dy, ArrayRef<int64_t> taps, Type type,
+                 llvm::function_ref<Attribute(int64_t)> element) {
+    Shape shape(typeOf(dy).getRank() + axes.size(), 1);
+    SmallVector<int64_t> numbers = {0};
+    for (auto [i, axis] : llvm::enumerate(axes)) {
+      shape[axis.axis + 1 + i] = axis.stride;
+      SmallVector<int64_t> inner;
+      for (int64_t outer : numbers)
+        for (int64_t phase : llvm::seq(axis.stride)) {
+          int64_t k = phase + taps[i] * axis.stride;
+          inner.push_back(
+              outer < 0 || k >= axis.size ? -1 : outer + k * axis.weight);
+        }
+      numbers = std::move(inner);
+    }
+    auto attributes = llvm::map_to_vector(numbers, element);
+    return ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(RankedTensorType::get(shape, type), attributes));
+  }
+
+  /// The sum of `term` over all taps, blocks and phases as elements again.
+  Value sumOverTaps(Value dy,
+                    llvm::function_ref<Value(ArrayRef<int64_t>)> term) {
+    Shape taps(axes.size(), 0);
+    Value sum;
+    size_t next;
+    do {
+      Value value = term(taps);
+      sum = sum ? AddOp::create(b, loc, sum, value) : value;
+      for (next = axes.size(); next > 0; taps[--next] = 0)
+        if (++taps[next - 1] < axes[next - 1].taps())
+          break;
+    } while (next > 0);
+    return joinPhases(sum, typeOf(dy).getRank());
+  }
+
+  Value joinPhases(Value sum, int64_t rank) {
+    Shape joined, starts(rank, 0), ends(rank, ShapedType::kDynamic);
+    bool crops = false;
+    for (int64_t from = 0, axis = 0; axis < rank; ++axis, ++from) {
+      joined.push_back(typeOf(sum).getDimSize(from));
+      const auto *pooled = llvm::find_if(
+          axes, [&](const PooledAxis &at) { return at.axis == axis; });
+      if (pooled == axes.end())
+        continue;
+      joined.back() = pooled->blocks() * pooled->stride;
+      starts[axis] = pooled->low;
+      ends[axis] = pooled->low + pooled->extent;
+      crops |= starts[axis] != 0 || ends[axis] != joined.back();
+      ++from; // the phases
+    }
+    Value elements = ReshapeOp::create(b, loc, sum, joined);
+    if (!crops)
+      return elements;
+    return SliceOp::create(b, loc, elements, starts, ends, Shape(rank, 1));
+  }
+
+  OpBuilder &b;
+  Location loc;
+  ArrayRef<PooledAxis> axes;
+};
+
+/// The spatial axes of a pool of the channels_last images `x` to `y`.
+template <typename PoolOp>
+FailureOr<SmallVector<PooledAxis>> pooledAxes(PoolOp op) {
+  DataFormat format = op.getDataFormat();
+  FailureOr<SmallVector<int64_t>> extents =
+      knownSpatialExtents(op, op.getX(), format);
+  if (failed(extents))
+    return failure();
+  SmallVector<int64_t> axes = op.getSpatialAxes();
+  SmallVector<PooledAxis> pooled(extents->size());
+  int64_t weight = 1;
+  for (int64_t i = pooled.size(); i-- > 0; weight *= op.getPoolSize()[i])
+    pooled[i] = {1 + i,
+                 op.getPoolSize()[i],
+                 op.getStrides()[i],
+                 op.getPadding()[2 * i],
+                 (*extents)[i],
+                 op.getY().getType().getDimSize(axes[i]),
+                 weight};
+  return pooled;
+}
+
+/// The number of elements of a window over the number of those that are inside
+/// x, at each position along `axis`.
+SmallVector<double> windowExcess(const PooledAxis &axis) {
+  SmallVector<double> excess;
+  for (int64_t p : llvm::seq(axis.windows)) {
+    int64_t begin = p * axis.stride - axis.low;
+    int64_t inside =
+        std::min(begin + axis.size, axis.extent) - std::max<int64_t>(begin, 0);
+    excess.push_back(double(axis.size) / double(std::max<int64_t>(inside, 1)));
+  }
+  return excess;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+Values MaxPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // The first of the largest elements of a window has all of its dy.
+  Location loc = getLoc();
+  DataFormat format = getDataFormat();
+  FailureOr<SmallVector<PooledAxis>> axes = pooledAxes(*this);
+  if (failed(axes))
+    return {};
+  Value index =
+      MaxPoolIndexOp::create(b, loc, imageToLast(b, loc, getX(), format),
+                             imageToLast(b, loc, getY(), format), getPoolSize(),
+                             getStrides(), getPadding());
+  Value dy = imageToLast(b, loc, cotangents[0], format);
+  Value dx = WindowScatter(b, loc, *axes).giveTo(index, dy);
+  return {sumLike(b, loc, imageFromLast(b, loc, dx, format), getX())};
+}
+
+Values AvgPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // y[p] = sum of x / count[p] over a window, so each of its elements has
+  // dy[p] / count[p]. count is a product of one factor an axis.
+  Location loc = getLoc();
+  DataFormat format = getDataFormat();
+  FailureOr<SmallVector<PooledAxis>> axes = pooledAxes(*this);
+  if (failed(axes))
+    return {};
+  Value dx = imageToLast(b, loc, cotangents[0], format);
+  Type element = typeOf(dx).getElementType();
+  int64_t terms = 1;
+  for (const PooledAxis &axis : *axes) {
+    terms *= axis.taps();
+    SmallVector<double> excess = windowExcess(axis);
+    if (llvm::all_of(excess, [](double value) { return value == 1; }))
+      continue;
+    Shape shape(typeOf(dx).getRank(), 1);
+    shape[axis.axis] = axis.windows;
+    auto values = llvm::map_to_vector(excess, [&](double value) -> Attribute {
+      return b.getFloatAttr(element, value);
+    });
+    Value factors = ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(RankedTensorType::get(shape, element), values));
+    dx = MulOp::create(b, loc, dx, factors);
+  }
+  // Axis by axis it is a sum of terms instead of a product.
+  constexpr int64_t mostTerms = 9;
+  if (terms <= mostTerms) {
+    int64_t size = 1;
+    for (const PooledAxis &axis : *axes)
+      size *= axis.size;
+    dx = WindowScatter(b, loc, *axes).spreadEvenly(dx, 1.0 / double(size));
+  } else {
+    for (const PooledAxis &axis : *axes)
+      dx =
+          WindowScatter(b, loc, axis).spreadEvenly(dx, 1.0 / double(axis.size));
+  }
+  return {sumLike(b, loc, imageFromLast(b, loc, dx, format), getX())};
+}

@@ -1,0 +1,77 @@
+//===- Windows.h - windows that move over the spatial axes ------*- C++ -*-===//
+//
+// What convolutions, pools and their gradients share. The checks run on user
+// input before any verifier.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_IR_WINDOWS_H
+#define KERATIN_IR_WINDOWS_H
+
+#include "ir/Inference.h"
+#include "ir/Ktn.h"
+
+namespace keratin::ktn {
+
+/// How a window moves along the spatial axes. `padding` is the flat list
+/// [low, high] of each.
+struct Window {
+  llvm::ArrayRef<int64_t> strides;
+  llvm::ArrayRef<int64_t> padding;
+  llvm::ArrayRef<int64_t> dilation; ///< empty: 1 everywhere
+
+  int64_t dilationOf(size_t i) const {
+    return dilation.empty() ? 1 : dilation[i];
+  }
+};
+
+/// Every one of `values` is in `least` .. 2^31 - 1, which keeps the arithmetic
+/// on window positions within 64 bits.
+mlir::LogicalResult checkRange(MaybeLoc location, llvm::StringRef name,
+                               llvm::ArrayRef<int64_t> values, int64_t least);
+
+/// An image has 1 to 3 spatial axes.
+mlir::LogicalResult checkImageRank(MaybeLoc location, int64_t rank);
+
+mlir::LogicalResult checkWindow(MaybeLoc location, const Window &window,
+                                int64_t spatial);
+
+/// x and kernel of a convolution, checked but for the channels.
+mlir::LogicalResult
+checkConvOperands(MaybeLoc location, mlir::FailureOr<mlir::RankedTensorType> x,
+                  mlir::FailureOr<mlir::RankedTensorType> kernel,
+                  const Window &window, int64_t groups);
+
+/// The extent of a window of `size` elements whose first and last are
+/// `dilation` apart, or nullopt when it overflows.
+std::optional<int64_t> dilatedExtent(int64_t size, int64_t dilation);
+
+/// The number of positions of a window of `size` on spatial axis `i`.
+mlir::FailureOr<int64_t> windowCount(MaybeLoc location, const Window &window,
+                                     size_t i, int64_t extent, int64_t size);
+
+/// The shape of an image with the batch of `x`, `spatial` and `channels`.
+llvm::SmallVector<int64_t> imageShape(mlir::RankedTensorType x,
+                                      llvm::ArrayRef<int64_t> spatial,
+                                      int64_t channels, DataFormat format);
+
+/// The type of a pool of `image`.
+mlir::LogicalResult inferPool(MaybeLoc location, mlir::Value image,
+                              llvm::ArrayRef<int64_t> poolSize,
+                              const Window &window, DataFormat format,
+                              InferredTypes &types);
+
+/// The image `x` with its channels last, and an image with its channels last
+/// back in `format`.
+mlir::Value imageToLast(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                        DataFormat format);
+mlir::Value imageFromLast(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                          DataFormat format);
+
+/// The extents of the spatial axes of an image. Reports that `op` has no
+/// gradient where one of them is not known.
+mlir::FailureOr<llvm::SmallVector<int64_t>>
+knownSpatialExtents(mlir::Operation *op, mlir::Value image, DataFormat format);
+
+} // namespace keratin::ktn
+
+#endif // KERATIN_IR_WINDOWS_H

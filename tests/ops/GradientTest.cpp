@@ -1,0 +1,269 @@
+//===- GradientTest.cpp - every row has the gradient of its formula -------===//
+//
+// Gradients are computed in float64 and compared with central differences: of
+// the formula for the first, of the first for the second.
+//
+//===----------------------------------------------------------------------===//
+#include "OpRun.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+using namespace keratin;
+using namespace keratin::optest;
+
+namespace {
+
+/// Near the cube root of the epsilon of double.
+constexpr double h = 1e-5;
+
+/// Numbers that are unlike each other, so that each element counts by itself.
+Values unlike(const K::Shape &shape, double first = 1) {
+  return generate(shape, [&, n = 0](const K::Shape &) mutable {
+    return std::sin(first + n++);
+  });
+}
+
+double inner(const Values &a, const Values &b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.size(); ++i)
+    sum += a.data[i] * b.data[i];
+  return sum;
+}
+
+/// A row's op in a graph, its inputs all placeholders, and the gradients of
+/// sum(y * cotangent), which is the last input.
+struct Backward {
+  Backward(const Row &row, int64_t batch, bool dynamic) {
+    values = row.inputs(batch);
+    for (size_t i = 0; i < values.size(); ++i) {
+      bool isFloat = row.dtype(i) == DType::Float32;
+      DType dtype = isFloat ? DType::Float64 : row.dtype(i);
+      K::Shape shape = values[i].shape;
+      if (dynamic && row.isBatched(i))
+        shape[0] = K::None;
+      inputs.push_back(K::placeholder(shape, dtype));
+      arrays.push_back(toArray(values[i], dtype));
+      if (isFloat) {
+        wrt.push_back(inputs.back());
+        differentiable.push_back(i);
+      }
+    }
+    y = row.op(inputs);
+    result = unlike(row.formula(values).shape);
+    cotangent = K::placeholder(K::int_shape(y), DType::Float64);
+    inputs.push_back(cotangent);
+    arrays.push_back(toArray(result, DType::Float64));
+    gradients = K::gradients(K::sum(y * cotangent), wrt);
+  }
+
+  K::GraphScope scope;
+  std::vector<Values> values;
+  K::Tensors inputs, wrt;
+  std::vector<Array> arrays;
+  std::vector<size_t> differentiable; ///< which of the row's inputs wrt are
+  K::Tensor y, cotangent;
+  Values result{{}}; ///< the value of the cotangent
+  K::Tensors gradients;
+};
+
+/// Derivatives of sum(formula(inputs) * cotangent): by elements of one input,
+/// few enough to take little time, and by all of its elements at once.
+struct Differences {
+  struct Slope {
+    Values direction;
+    double expected;
+  };
+  std::vector<Slope> slopes;
+  double largest = 0; ///< magnitude of an expected derivative by one element
+
+  Differences(const Row &row, std::vector<Values> inputs, size_t which,
+              const Values &cotangent) {
+    constexpr int64_t mostElements = 64;
+    Values &x = inputs[which];
+    const Values start = x;
+    auto slopeAlong = [&](const Values &direction) {
+      auto loss = [&](double step) {
+        for (int64_t i = 0; i < x.size(); ++i)
+          x.data[i] = start.data[i] + step * direction.data[i];
+        return inner(row.formula(inputs), cotangent);
+      };
+      return (loss(h) - loss(-h)) / (2 * h);
+    };
+    std::mt19937 random(which + 1);
+    std::vector<int64_t> elements(x.size());
+    for (int64_t i = 0; i < x.size(); ++i)
+      elements[i] = i;
+    if (x.size() > mostElements) {
+      std::shuffle(elements.begin(), elements.end(), random);
+      elements.resize(mostElements);
+    }
+    for (int64_t element : elements) {
+      Values direction(x.shape);
+      direction.data[element] = 1;
+      slopes.push_back({direction, slopeAlong(direction)});
+      largest = std::max(largest, std::abs(slopes.back().expected));
+    }
+    Values all = unlike(x.shape, 2);
+    slopes.push_back({all, slopeAlong(all)});
+  }
+
+  void expect(const Array &gradient, const K::Shape &shape) const {
+    ASSERT_EQ(gradient.shape(), shape);
+    for (const Slope &slope : slopes) {
+      double actual = 0, size = 0;
+      for (int64_t i = 0; i < gradient.size(); ++i)
+        if (slope.direction.data[i] != 0) {
+          actual += gradient.at(i) * slope.direction.data[i];
+          ++size;
+        }
+      EXPECT_NEAR(actual, slope.expected, 1e-6 * largest * std::sqrt(size));
+    }
+  }
+};
+
+class GradientTest : public testing::TestWithParam<Row> {};
+
+TEST_P(GradientTest, IsThatOfTheFormula) {
+  const Row &row = GetParam();
+  if (!row.hasGradient)
+    return;
+  Backward backward(row, tableBatch, /*dynamic=*/false);
+  for (const K::Tensor &gradient : backward.gradients)
+    ASSERT_TRUE(gradient);
+  std::vector<Differences> expected;
+  for (size_t input : backward.differentiable)
+    expected.emplace_back(row, backward.values, input, backward.result);
+  K::Function function = K::function(backward.inputs, backward.gradients);
+  for (bool optimize : {false, true}) {
+    SCOPED_TRACE(optimize ? "-O2" : "-O0");
+    K::CompileSettings settings;
+    settings.optimize = optimize;
+    function.configure(settings);
+    std::vector<Array> actual = function(backward.arrays);
+    for (size_t i = 0; i < actual.size(); ++i) {
+      size_t input = backward.differentiable[i];
+      SCOPED_TRACE("input " + std::to_string(input));
+      expected[i].expect(actual[i], backward.values[input].shape);
+    }
+  }
+}
+
+TEST_P(GradientTest, IsThatOfTheFormulaForAnyBatch) {
+  const Row &row = GetParam();
+  if (!row.hasGradient || !row.hasBatch)
+    return;
+  TemporaryDirectory directory;
+  std::string prefix = directory.path / "op";
+  {
+    Backward backward(row, tableBatch, /*dynamic=*/true);
+    K::SaveOptions options;
+    options.name = "op";
+    options.emit = "so";
+    K::function(backward.inputs, backward.gradients).save(prefix, options);
+  }
+  // What the batch of the table does not show.
+  for (int64_t batch : {1, 5}) {
+    SCOPED_TRACE("batch " + std::to_string(batch));
+    Backward backward(row, batch, /*dynamic=*/false);
+    std::vector<Array> outputs;
+    for (size_t input : backward.differentiable)
+      outputs.emplace_back(DType::Float64, backward.values[input].shape);
+    std::vector<Array> expected =
+        K::function(backward.inputs, backward.gradients)(backward.arrays);
+    runArtefact(prefix + ".so", batch, backward.arrays, outputs);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      SCOPED_TRACE("input " + std::to_string(backward.differentiable[i]));
+      Values values(expected[i].shape());
+      for (int64_t element = 0; element < values.size(); ++element)
+        values.data[element] = expected[i].at(element);
+      expectClose(outputs[i], values, 1e-12);
+    }
+  }
+}
+
+/// The second derivatives along one direction v are the gradient of the slope
+/// along v, and the change of the gradient along v.
+TEST_P(GradientTest, HasItsOwnGradient) {
+  const Row &row = GetParam();
+  if (!row.hasGradient || !row.hasSecondGradient)
+    return;
+  Backward backward(row, tableBatch, /*dynamic=*/false);
+  K::Tensor slope;
+  std::vector<Values> directions;
+  for (size_t i = 0; i < backward.gradients.size(); ++i) {
+    const Values &x = backward.values[backward.differentiable[i]];
+    directions.push_back(unlike(x.shape, 3 + i));
+    K::Tensor term =
+        K::sum(backward.gradients[i] *
+               K::constant(toArray(directions.back(), DType::Float64)));
+    slope = slope ? slope + term : term;
+  }
+  // The slope may not depend on an input: then its gradient is None.
+  K::Tensors second = K::gradients(slope, backward.wrt), outputs;
+  for (const K::Tensor &gradient : second)
+    if (gradient)
+      outputs.push_back(gradient);
+  size_t number = outputs.size();
+  outputs.insert(outputs.end(), backward.gradients.begin(),
+                 backward.gradients.end());
+  K::Function function = K::function(backward.inputs, outputs);
+  K::CompileSettings settings;
+  settings.optimize = false;
+  function.configure(settings);
+
+  std::vector<Array> actual = function(backward.arrays);
+  auto gradientsAt = [&](double step) {
+    std::vector<Array> moved = backward.arrays;
+    for (size_t i = 0; i < directions.size(); ++i) {
+      Values x = backward.values[backward.differentiable[i]];
+      for (int64_t element = 0; element < x.size(); ++element)
+        x.data[element] += step * directions[i].data[element];
+      moved[backward.differentiable[i]] = toArray(x, DType::Float64);
+    }
+    return function(moved);
+  };
+  std::vector<Array> above = gradientsAt(h), below = gradientsAt(-h);
+  size_t next = 0;
+  for (size_t i = 0; i < second.size(); ++i) {
+    SCOPED_TRACE("input " + std::to_string(backward.differentiable[i]));
+    Values expected(backward.values[backward.differentiable[i]].shape);
+    double largest = 0;
+    for (int64_t element = 0; element < expected.size(); ++element) {
+      double high = above[number + i].at(element);
+      double low = below[number + i].at(element);
+      expected.data[element] = (high - low) / (2 * h);
+      largest = std::max(largest, std::abs(high));
+    }
+    Array found =
+        second[i] ? actual[next++] : Array(DType::Float64, expected.shape);
+    ASSERT_EQ(found.shape(), expected.shape);
+    for (int64_t element = 0; element < expected.size(); ++element) {
+      largest = std::max(largest, std::abs(expected.data[element]));
+      // Rounding of the gradients, over 2 h, is part of the differences.
+      EXPECT_NEAR(found.at(element), expected.data[element], 1e-6 * largest);
+    }
+  }
+}
+
+TEST_P(GradientTest, IsNoneWhereThereIsNone) {
+  const Row &row = GetParam();
+  if (row.hasGradient)
+    return;
+  K::GraphScope scope;
+  K::Tensors inputs;
+  std::vector<Values> values = row.inputs(tableBatch);
+  for (size_t i = 0; i < values.size(); ++i)
+    inputs.push_back(K::placeholder(values[i].shape, row.dtype(i)));
+  for (const K::Tensor &gradient : K::gradients(row.op(inputs), inputs))
+    EXPECT_FALSE(gradient);
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, GradientTest, testing::ValuesIn(allRows()),
+                         [](const testing::TestParamInfo<Row> &info) {
+                           return info.param.name;
+                         });
+
+} // namespace
