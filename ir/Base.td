@@ -64,6 +64,8 @@ def Ktn_ElementTypeAttr
 class Ktn_Op<string mnemonic, list<Trait> traits = []>
     : Op<Ktn_Dialect, mnemonic, traits> {
   string kerasName = mnemonic;
+  /// What Keras calls the operands; empty where these are the op's own names.
+  list<string> kerasArguments = [];
 }
 
 class Ktn_PureOp<string mnemonic, list<Trait> traits = []>

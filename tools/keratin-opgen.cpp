@@ -11,6 +11,7 @@
 #include <cctype>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -26,6 +27,7 @@ struct Argument {
   std::string name;
   std::string attributeType; ///< empty for an operand
   std::string defaultValue;
+  std::string attribute = ""; ///< the op's own name
 };
 
 struct Op {
@@ -70,6 +72,47 @@ Argument readArgument(const json &table, const json &argument,
   return result;
 }
 
+using Renaming = std::map<std::string, std::string>;
+
+/// What the operands and the result are called in the API: Keras' names.
+Renaming readRenaming(const json &record, const std::string &op) {
+  Renaming renaming;
+  const json &names = record.at("kerasArguments");
+  const json &arguments = record.at("arguments").at("args");
+  if (names.size() > arguments.size())
+    throw std::runtime_error(op + ": more kerasArguments than arguments");
+  for (size_t i = 0; i < names.size(); ++i)
+    renaming[arguments[i][1]] = names[i];
+  // A result keeps its name unless an argument has it now.
+  std::string result = record.at("results").at("args")[0][1];
+  for (const json &name : names)
+    if (name == result && !renaming.contains(result))
+      renaming[result] = "z";
+  return renaming;
+}
+
+/// Renames the words of the formulas, which stand between backquotes.
+std::string rename(const std::string &text, const Renaming &renaming) {
+  std::string result, word;
+  bool formula = false;
+  auto endWord = [&] {
+    auto found = renaming.find(word);
+    result += formula && found != renaming.end() ? found->second : word;
+    word.clear();
+  };
+  for (char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+      continue;
+    }
+    endWord();
+    result += c;
+    formula ^= c == '`';
+  }
+  endWord();
+  return result;
+}
+
 /// The description without its example of IR and without indentation.
 std::string readDescription(const std::string &text) {
   std::istringstream lines(text.substr(0, text.find("```")));
@@ -91,13 +134,19 @@ std::vector<Op> readOps(const json &table) {
       continue;
     if (record.at("results").at("args").size() != 1)
       throw std::runtime_error(mnemonic + ": a function has one result");
+    Renaming renaming = readRenaming(record, mnemonic);
     Op op{record.at("kerasName"),
           mnemonic,
           record.at("summary"),
-          readDescription(record.at("description")),
+          rename(readDescription(record.at("description")), renaming),
           {}};
-    for (const json &argument : record.at("arguments").at("args"))
-      op.arguments.push_back(readArgument(table, argument, mnemonic));
+    for (const json &item : record.at("arguments").at("args")) {
+      Argument argument = readArgument(table, item, mnemonic);
+      argument.attribute = argument.name;
+      if (auto found = renaming.find(argument.name); found != renaming.end())
+        argument.name = found->second;
+      op.arguments.push_back(std::move(argument));
+    }
     ops.push_back(std::move(op));
   }
   std::sort(ops.begin(), ops.end(),
@@ -148,7 +197,8 @@ void writeDefinitions(std::ostream &out, const std::vector<Op> &ops) {
         operands += (operands.empty() ? "" : ", ") + argument.name;
       else
         attributes += (attributes.empty() ? "" : ", ") +
-                      ("{\"" + argument.name) + "\", " + argument.name + "}";
+                      ("{\"" + argument.attribute) + "\", " + argument.name +
+                      "}";
     }
     out << signature(op, /*withDefaults=*/false) << " {\n";
     if (op.function != op.mnemonic)
@@ -158,6 +208,19 @@ void writeDefinitions(std::ostream &out, const std::vector<Op> &ops) {
       out << ", {" << attributes << "}";
     out << ");\n}\n";
   }
+}
+
+/// Writes a file unless it says so already: what includes it is built again
+/// only when it changed.
+bool update(const std::string &path, const std::string &text) {
+  std::ifstream present(path);
+  std::ostringstream old;
+  old << present.rdbuf();
+  if (present && old.str() == text)
+    return true;
+  std::ofstream file(path);
+  file << text;
+  return static_cast<bool>(file.flush());
 }
 
 } // namespace
@@ -176,10 +239,10 @@ int main(int argc, char **argv) {
   try {
     std::ifstream file(input);
     std::vector<Op> ops = readOps(json::parse(file));
-    std::ofstream header(declarations), source(definitions);
+    std::ostringstream header, source;
     writeDeclarations(header, ops);
     writeDefinitions(source, ops);
-    if (header.flush() && source.flush())
+    if (update(declarations, header.str()) && update(definitions, source.str()))
       return EXIT_SUCCESS;
     std::cerr << "keratin-opgen: cannot write " << declarations << " and "
               << definitions << '\n';
