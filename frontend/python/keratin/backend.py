@@ -8,7 +8,7 @@ Most functions are defined by the extension module, from the same declarations
 as in C++ (keratin/backend.h). Here are those that only Python needs.
 """
 
-import numpy as _np
+import builtins as _builtins
 
 from keratin import _keratin
 from keratin._keratin import *  # noqa: F403
@@ -38,7 +38,9 @@ def cast_to_floatx(x):
     """A tensor or array as `floatx()`."""
     if isinstance(x, Tensor):
         return _keratin.cast(x, _keratin.floatx())
-    return _np.asarray(x, dtype=_keratin.floatx())
+    import numpy
+
+    return numpy.asarray(x, dtype=_keratin.floatx())
 
 
 def is_tensor(x):
@@ -49,6 +51,11 @@ def is_tensor(x):
 def is_variable(x):
     """Whether `x` is state that `set_value` and updates change."""
     return isinstance(x, Tensor) and _keratin.is_variable(x)
+
+
+def is_sparse(tensor):
+    """Whether `tensor` was made from a sparse matrix."""
+    return isinstance(tensor, Tensor) and _keratin.is_sparse(tensor)
 
 
 def is_placeholder(x):
@@ -72,13 +79,23 @@ def get_variable_shape(x):
 
 def count_params(x):
     """Number of elements of a tensor whose shape is known."""
-    return int(_np.prod(_keratin.int_shape(x), dtype="int64"))
+    count = 1
+    for extent in _keratin.int_shape(x):
+        if extent is None:
+            raise ValueError(
+                "count_params: the number of elements of a tensor of shape "
+                f"{_keratin.int_shape(x)} is not known"
+            )
+        count *= extent
+    return count
 
 
 def eye(size, dtype=None, name=None):
     """The identity matrix, or one of `size = (rows, columns)`."""
+    import numpy
+
     shape = size if isinstance(size, (_tuple, _list)) else (size, size)
-    return _keratin.constant(_np.eye(*shape), dtype=dtype, name=name)
+    return _keratin.constant(numpy.eye(*shape), dtype=dtype, name=name)
 
 
 def batch_get_value(ops):
@@ -124,14 +141,24 @@ def function(inputs, outputs, updates=None, name=None, **kwargs):
         for index, output in enumerate(outputs)
         if getattr(output, "_is_metric", False)
     ]
-    return _keratin.make_function(
-        _list(inputs), outputs, _list(updates or ()), name or "", after, []
+    printed = [
+        (tensor, message)
+        for tensor, message in _printed
+        if _builtins.any(
+            _keratin.depends_on(output, tensor)
+            for output in outputs
+            if isinstance(output, Tensor)
+        )
+    ]
+    made = _keratin.make_function(
+        _list(inputs),
+        outputs + [tensor for tensor, _ in printed],
+        _list(updates or ()),
+        name or "",
+        after,
+        [],
     )
-
-
-def print_tensor(x, message=""):
-    """`x`, whose value is printed after `message` when it is computed."""
-    return _keratin.identity(x)
+    return _Printing(made, [message for _, message in printed]) if printed else made
 
 
 def ctc_decode(
@@ -143,3 +170,49 @@ def ctc_decode(
     merge_repeated=False,
 ):
     raise NotImplementedError("ctc_decode")
+
+
+# (tensor, message) of each print_tensor: kept until clear_session, as the
+# tensors that depend on one do not say so.
+_printed = []
+
+
+def print_tensor(x, message=""):
+    """`x`, whose value is printed after `message` by each function that
+    computes it. Inside the step of a loop nothing is printed."""
+    if _keratin.dtype(x) == "bool":
+        value = _keratin.logical_or(x, False)
+    else:
+        value = x * 1  # another value of the graph
+    _printed.append((value, message))
+    return value
+
+
+def clear_session():
+    """Forgets the current graph: what is made from now on is in a new one."""
+    _printed.clear()
+    _keratin.clear_session()
+
+
+class _Printing:
+    """A function that prints some of what it computes."""
+
+    def __init__(self, function, messages):
+        self._function, self._messages = function, messages
+
+    def __getattr__(self, name):
+        return getattr(self._function, name)
+
+    def __call__(self, inputs):
+        results = self._function(inputs)
+        count = len(results) - len(self._messages)
+        for message, value in zip(self._messages, results[count:]):
+            print(message, value)
+        return results[:count]
+
+
+def eval(x):
+    """The value of a tensor that depends on no placeholder."""
+    if _printed and isinstance(x, Tensor):
+        return function([], [x])([])[0]
+    return _keratin.eval(x)
