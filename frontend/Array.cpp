@@ -152,15 +152,20 @@ int64_t checkedByteSize(DType dtype, const std::vector<int64_t> &shape) {
   return empty ? 0 : bytes;
 }
 
+/// Aligned memory together with its count of owners: one allocation, and none
+/// that asks for alignment, which malloc is slow at.
 std::shared_ptr<void> allocate(int64_t bytes) {
-  constexpr std::align_val_t alignment{64};
-  void *memory =
-      ::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)),
-                     alignment, std::nothrow);
-  if (!memory)
+  constexpr size_t alignment = 64;
+  size_t space = static_cast<size_t>(bytes) + alignment;
+  try {
+    auto block = std::make_shared_for_overwrite<std::byte[]>(space);
+    void *memory = block.get();
+    std::align(alignment, static_cast<size_t>(bytes), memory, space);
+    return {std::move(block), memory};
+  } catch (const std::bad_alloc &) {
     throw Error("out of memory: an array of " + std::to_string(bytes) +
                 " bytes");
-  return {memory, [](void *p) { ::operator delete(p, alignment); }};
+  }
 }
 
 } // namespace

@@ -28,12 +28,9 @@ static Shape shapeOf(const ktn_tensor_info_t &info, int64_t batch) {
   return shape;
 }
 
-std::vector<Array> run(Compiled &code, const std::vector<Array> &arguments) {
+std::vector<Array> run(Compiled &code, llvm::ArrayRef<const void *> arguments) {
   const ktn_model_info_t &info = *code.info;
   int64_t batch = batchOf(info);
-  llvm::SmallVector<const void *, 32> inputs;
-  for (const Array &argument : arguments)
-    inputs.push_back(argument.data());
   std::vector<Array> results;
   results.reserve(static_cast<size_t>(info.num_outputs));
   llvm::SmallVector<void *, 32> outputs;
@@ -55,7 +52,7 @@ std::vector<Array> run(Compiled &code, const std::vector<Array> &arguments) {
     code.arena = std::make_unique<Arena>(bytes);
   Arena &arena = own ? *own : *code.arena;
   ktn_status_t status = info.run(info.weights, arena.data(), batch,
-                                 inputs.data(), outputs.data());
+                                 arguments.data(), outputs.data());
   if (status != KTN_OK)
     throw Error("function '" + std::string(info.name) +
                 "' failed with status " + std::to_string(status));

@@ -37,9 +37,9 @@ struct Compiled {
   std::unique_ptr<Arena> arena; ///< of the call that holds `running`
 };
 
-/// The outputs for the inputs and then the state. Throws Error when the code
-/// refuses. Any thread may call this.
-std::vector<Array> run(Compiled &code, const std::vector<Array> &arguments);
+/// The outputs for the elements of the inputs and then of the state. Throws
+/// Error when the code refuses. Any thread may call this.
+std::vector<Array> run(Compiled &code, llvm::ArrayRef<const void *> arguments);
 
 } // namespace keratin::backend
 

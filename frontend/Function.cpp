@@ -186,7 +186,7 @@ Function::Impl::checkInputs(const std::vector<Array> &given) const {
                 listNames(inputs) + ") but " + std::to_string(given.size()) +
                 " are given");
   std::vector<Array> checked;
-  checked.reserve(given.size() + 8);
+  checked.reserve(given.size());
   for (auto [index, input] : llvm::enumerate(inputs)) {
     if (index == phaseInput)
       continue;
@@ -208,6 +208,7 @@ Function::Impl::optionsFor(const CompileSettings &settings) const {
   options.name = identifier(cut.function);
   options.target = settings.target;
   options.optimize = settings.optimize;
+  options.threads = settings.threads;
   options.profile = settings.profile;
   options.dumpAfter = settings.dumpAfter;
   options.dumpDirectory = settings.dumpDirectory;
@@ -456,12 +457,19 @@ std::vector<Array> Function::Impl::call(bool training,
       });
   if (!code)
     code = prepare(shapesOf(arguments), training, choices);
-  for (const VariablePtr &variable : code->state)
-    arguments.push_back(variable->value);
+  // The elements are kept, whoever changes the variables meanwhile.
+  llvm::SmallVector<std::shared_ptr<const void>, 32> owners;
+  llvm::SmallVector<const void *, 32> values;
+  for (const Array &argument : arguments)
+    values.push_back(argument.data());
+  for (const VariablePtr &variable : code->state) {
+    owners.push_back(variable->value.owner());
+    values.push_back(variable->value.data());
+  }
   // Who changes variables keeps others from them until they are changed.
   if (code->updated.empty())
     lock.reset();
-  std::vector<Array> results = run(*code, arguments);
+  std::vector<Array> results = run(*code, values);
   size_t next = results.size() - code->updated.size();
   for (const VariablePtr &variable : code->updated)
     graph->assign(*variable, std::move(results[next++]));

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace K = keratin::backend;
 using K::None;
 using keratin::Array;
@@ -300,6 +302,78 @@ TEST(ControlDependencies, HaveGradients) {
     loss = w * w;
   }
   EXPECT_EQ(K::eval(K::gradients(loss, {w})[0]).at(0), 6);
+}
+
+//===----------------------------------------------------------------------===//
+// The states of random ops
+//===----------------------------------------------------------------------===//
+
+std::vector<double> valuesOf(const Array &array) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < array.size(); ++i)
+    values.push_back(array.at(i));
+  return values;
+}
+
+TEST(RandomStates, AdvanceWithEachCall) {
+  K::Tensor r = K::random_uniform({4}, 0., 1., DType::Float32, 7);
+  K::Function f = K::function({}, {r});
+  std::vector<double> first = valuesOf(f({})[0]);
+  EXPECT_NE(valuesOf(f({})[0]), first);
+  EXPECT_NE(valuesOf(K::eval(r)), first);
+}
+
+TEST(RandomStates, GiveOneValueACall) {
+  K::Tensor r = K::random_uniform({4}, 0., 1., DType::Float32, 7);
+  K::Function f = K::function({}, {r, r * 1.0, K::exp(r)});
+  std::vector<Array> values = f({});
+  EXPECT_EQ(valuesOf(values[0]), valuesOf(values[1]));
+  EXPECT_NEAR(std::log(values[2].at(3)), values[0].at(3), 1e-5);
+}
+
+TEST(RandomStates, RepeatWithTheirSeed) {
+  std::vector<std::vector<double>> runs;
+  for (int run = 0; run < 2; ++run) {
+    K::Tensor r = K::random_uniform({4}, 0., 1., DType::Float32, 7);
+    K::Function f = K::function({}, {r});
+    f({});
+    runs.push_back(valuesOf(f({})[0]));
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+}
+
+TEST(RandomStates, TakeSeedsFromTheSource) {
+  auto draw = [] {
+    uint64_t next = 40;
+    K::set_seed_source([next]() mutable { return ++next; });
+    K::Tensor a = K::random_uniform({4}), b = K::random_uniform({4});
+    std::vector<Array> values = K::function({}, {a, b})({});
+    K::set_seed_source(nullptr);
+    EXPECT_NE(valuesOf(values[0]), valuesOf(values[1]));
+    return valuesOf(values[0]);
+  };
+  EXPECT_EQ(draw(), draw());
+  EXPECT_NE(valuesOf(K::eval(K::random_uniform({4}))),
+            valuesOf(K::eval(K::random_uniform({4}))));
+}
+
+TEST(RandomStates, AdvanceOnlyWhereTheyAreRead) {
+  K::GraphScope graph;
+  K::Tensor x = K::constant(Array::full({4}, 0));
+  K::Tensor r = K::random_uniform({4}, 0., 1., DType::Float32, 7);
+  K::Function f = K::function({K::learning_phase()}, {K::in_train_phase(r, x)});
+  Array test = Array::full({}, 0), train = Array::full({}, 1);
+  f({test});
+  std::vector<double> first = valuesOf(f({train})[0]);
+  K::Tensor same = K::random_uniform({4}, 0., 1., DType::Float32, 7);
+  EXPECT_EQ(valuesOf(K::eval(same)), first);
+}
+
+TEST(RandomStates, AreStateOfWhatIsSaved) {
+  K::Tensor r = K::random_uniform({4}, 0., 1., DType::Float32, 7);
+  std::string graph = K::function({}, {r}).lower("graph");
+  EXPECT_THAT(graph, HasSubstr("tensor<2xi64> {ktn.name = \"random_state"));
+  EXPECT_THAT(graph, testing::ContainsRegex("random_state[_0-9]*_next"));
 }
 
 //===----------------------------------------------------------------------===//
