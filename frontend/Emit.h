@@ -47,6 +47,16 @@ Tensor emit(std::string_view mnemonic, const Tensors &operands,
 /// draw_seed(). Each op has a state of its own.
 Tensor randomState(std::optional<uint64_t> seed);
 
+/// What the program makes of the values of a call, after it.
+using HostTask =
+    std::function<std::vector<Array>(const std::vector<Array> &values)>;
+/// Tensors that `task` makes of the values of `operands`: their shapes may
+/// depend on the values. They can only be outputs of functions, or events.
+Tensors emitHost(HostTask task, const Tensors &operands,
+                 const std::vector<std::pair<Shape, DType>> &results);
+/// `x`; a function that computes it does the tasks that `events` depend on.
+Tensor emitAfter(const Tensor &x, const Tensors &events);
+
 /// What the graph knows of the elements of an integer tensor of at most one
 /// axis: extents of known shapes, and arithmetic on them. Empty where even their
 /// number is not known.

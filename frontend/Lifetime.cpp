@@ -115,6 +115,8 @@ void Graph::forget(Operation *op) {
         phaseValue = {};
     }
     assigned.erase(inner);
+    if (auto host = dyn_cast<ktn::HostOp>(inner))
+      hostTasks.erase(host.getTask());
     if (auto constant = dyn_cast<ktn::ConstantOp>(inner))
       dropBlob(constant.getValue());
   });

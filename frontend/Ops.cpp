@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Emit.h"
+#include "composites/Sparse.h"
 #include "keratin/backend.h"
+
+#include <algorithm>
 
 namespace keratin::backend {
 
@@ -36,9 +39,11 @@ Tensor cast(const Tensor &x, DType dtype) {
   return emit("cast", {x}, {{"dtype", dtype}});
 }
 
-/// Integer tensors divide as floats.
+/// Integer tensors divide as floats that hold them.
 static Tensor asFloat(const Tensor &x) {
-  return x.id() && !isFloat(dtype(x)) ? cast(x, floatx()) : x;
+  if (!x.id() || isFloat(dtype(x)) || dtype(x) == DType::Bool)
+    return x;
+  return cast(x, dtypeSize(dtype(x)) >= 4 ? DType::Float64 : DType::Float32);
 }
 
 Tensor divide(const Tensor &a, const Tensor &b) {
@@ -134,6 +139,8 @@ Tensor concatenate(const Tensors &tensors, int64_t axis) {
   for (const Tensor &tensor : tensors)
     requireTensor(tensor, "concatenate", "a tensor");
   CalledAs function("concatenate");
+  if (std::all_of(tensors.begin(), tensors.end(), is_sparse))
+    return joinSparse(tensors, normalizeAxis(axis, 2, "concatenate"));
   return emit("concat", tensors,
               {{"axis", normalizeAxis(axis, ndim(tensors[0]), "concatenate")}});
 }

@@ -1,4 +1,6 @@
 //===- Products.cpp - products of matrices and their kin ------------------===//
+#include "Sparse.h"
+
 #include "../Emit.h"
 #include "keratin/backend.h"
 
@@ -54,6 +56,8 @@ Tensor dot(const Tensor &x, const Tensor &y) {
     return x * y;
   int64_t xAxis = ndim(x) - 1, yAxis = std::max<int64_t>(ndim(y) - 2, 0);
   checkExtents(x, xAxis, y, yAxis, "dot");
+  if (std::optional<SparseParts> parts = sparseParts(x); parts && ndim(y) == 2)
+    return sparseDot(*parts, y, int_shape(x)[0]);
   return dotGeneral(x, y, {xAxis}, {yAxis});
 }
 

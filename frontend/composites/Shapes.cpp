@@ -1,4 +1,6 @@
 //===- Shapes.cpp - elements in other places ------------------------------===//
+#include "Extents.h"
+
 #include "../Emit.h"
 #include "keratin/backend.h"
 
@@ -11,22 +13,59 @@ namespace keratin::backend {
 // Shapes that are computed
 //===----------------------------------------------------------------------===//
 
-/// The extents as numbers; `None` where a tensor tells.
-static Shape knownExtents(const Dims &dims) {
+Dims::Dims(const Tensor &extents) {
+  Shape shape = int_shape(extents);
+  if (!extents.id() || shape.size() != 1 || shape[0] == None)
+    throw Error("a shape must be a tensor of one axis of known extent but has "
+                "shape " +
+                shapeName(shape));
+  for (int64_t axis = 0; axis < shape[0]; ++axis)
+    list.push_back(squeeze(slice(extents, {axis}, {1}), 0));
+}
+
+Tensor extentsOf(const Tensor &x) { return emit("shape", {x}); }
+
+Tensor shape(const Tensor &x) {
+  CalledAs function("shape");
+  requireTensor(x, "shape", "x");
+  return cast(extentsOf(x.id() ? x : constant(x.number())), DType::Int32);
+}
+
+Dims resolve(const Dims &dims) {
+  std::vector<Dim> result;
+  for (const Dim &dim : dims.values()) {
+    if (!dim.tensor) {
+      result.push_back(dim);
+      continue;
+    }
+    if (dim.tensor.isNumber()) {
+      result.push_back(static_cast<int64_t>(dim.tensor.number()));
+      continue;
+    }
+    if (isFloat(dtype(dim.tensor)))
+      throw Error("an extent has dtype " +
+                  std::string(dtypeName(dtype(dim.tensor))) +
+                  " but must be an integer");
+    std::vector<std::optional<int64_t>> known = knownElements(dim.tensor);
+    result.push_back(known.size() == 1 && known[0] ? Dim(*known[0]) : dim);
+  }
+  return result;
+}
+
+Shape knownExtents(const Dims &dims) {
   Shape shape;
   for (const Dim &dim : dims.values())
     shape.push_back(dim.tensor.id() ? None : dim.extent);
   return shape;
 }
 
-static bool hasTensors(const Dims &dims) {
+bool hasTensors(const Dims &dims) {
   return std::any_of(dims.values().begin(), dims.values().end(),
                      [](const Dim &dim) { return dim.tensor.id(); });
 }
 
-/// The extents as one int64 tensor; `None` ones are those of `fallback`.
-static Tensor extentsTensor(const Dims &dims,
-                            const std::function<Tensor(size_t)> &fallback) {
+Tensor extentsTensor(const Dims &dims,
+                     const std::function<Tensor(size_t)> &fallback) {
   Tensors parts;
   for (size_t axis = 0; axis < dims.values().size(); ++axis) {
     const Dim &dim = dims.values()[axis];
@@ -61,8 +100,9 @@ static void inferExtent(const Tensor &x, Shape &target) {
   *open = elements / others;
 }
 
-Tensor reshape(const Tensor &x, const Dims &shape) {
+Tensor reshape(const Tensor &x, const Dims &dims) {
   requireTensor(x, "reshape", "x");
+  Dims shape = resolve(dims);
   Shape target = knownExtents(shape);
   for (int64_t extent : target)
     if (extent < None)
@@ -83,13 +123,14 @@ Tensor reshape(const Tensor &x, const Dims &shape) {
     for (const Dim &dim : shape.values())
       if (dim.tensor.id())
         others = others * cast(dim.tensor, DType::Int64);
-    return floor_divide(prod(backend::shape(x)), others);
+    return floor_divide(prod(extentsOf(x)), others);
   });
   return emit("reshape", {x, extents}, {{"target", Extents{target}}});
 }
 
-Tensor broadcast_to(const Tensor &x, const Dims &shape) {
+Tensor broadcast_to(const Tensor &x, const Dims &dims) {
   requireTensor(x, "broadcast_to", "x");
+  Dims shape = resolve(dims);
   Shape from = int_shape(x), target = knownExtents(shape);
   if (from.size() > target.size())
     throw Error("broadcast_to: a tensor of shape " + shapeName(from) +
@@ -115,17 +156,23 @@ Tensor broadcast_to(const Tensor &x, const Dims &shape) {
 }
 
 /// The extents of x, as numbers where they are known.
-static std::vector<Dim> extentsOf(const Tensor &x) {
+static std::vector<Dim> dimsOf(const Tensor &x) {
   std::vector<Dim> dims;
   for (int64_t axis = 0; axis < ndim(x); ++axis)
     dims.push_back(extent(x, axis));
   return dims;
 }
 
-static Dim multiply(const Dim &dim, int64_t factor) {
-  if (!dim.tensor.id())
-    return dim.extent * factor;
-  return dim.tensor * factor;
+static Tensor asTensor(const Dim &dim) {
+  return cast(dim.tensor ? dim.tensor
+                         : constant(Array::of<int64_t>({}, {dim.extent})),
+              DType::Int64);
+}
+
+static Dim multiply(const Dim &dim, const Dim &factor) {
+  if (!dim.tensor && !factor.tensor)
+    return dim.extent * factor.extent;
+  return asTensor(dim) * asTensor(factor);
 }
 
 //===----------------------------------------------------------------------===//
@@ -262,14 +309,15 @@ Tensor repeat_elements(const Tensor &x, int64_t rep, int64_t axis) {
     return x;
   Shape repeated(static_cast<size_t>(ndim(x) + 1), None);
   repeated[axis + 1] = rep;
-  std::vector<Dim> merged = extentsOf(x);
+  std::vector<Dim> merged = dimsOf(x);
   merged[axis] = multiply(merged[axis], rep);
   return reshape(broadcast_to(expand_dims(x, axis + 1), repeated), merged);
 }
 
-Tensor tile(const Tensor &x, const std::vector<int64_t> &n) {
+Tensor tile(const Tensor &x, const Dims &n) {
   CalledAs function("tile");
-  std::vector<int64_t> counts = n;
+  requireTensor(x, "tile", "x");
+  std::vector<Dim> counts = resolve(n).values();
   Tensor y = x;
   while (static_cast<int64_t>(counts.size()) < ndim(x))
     counts.insert(counts.begin(), 1);
@@ -277,16 +325,16 @@ Tensor tile(const Tensor &x, const std::vector<int64_t> &n) {
     y = expand_dims(y, 0);
 
   // A new axis before each repeated one, which is then merged with it.
-  std::vector<Dim> merged = extentsOf(y);
+  std::vector<Dim> merged = dimsOf(y), repeated;
   std::vector<int64_t> added;
-  Shape repeated;
   for (size_t axis = 0; axis < counts.size(); ++axis) {
-    if (counts[axis] < 0)
-      throw Error("tile: n has the element " + std::to_string(counts[axis]));
-    if (counts[axis] != 1) {
+    const Dim &count = counts[axis];
+    if (!count.tensor && count.extent < 0)
+      throw Error("tile: n has the element " + std::to_string(count.extent));
+    if (count.tensor || count.extent != 1) {
       added.push_back(static_cast<int64_t>(repeated.size()));
-      repeated.push_back(counts[axis]);
-      merged[axis] = multiply(merged[axis], counts[axis]);
+      repeated.push_back(count);
+      merged[axis] = multiply(merged[axis], count);
     }
     repeated.push_back(None);
   }

@@ -200,9 +200,24 @@ Function function(const Tensors &inputs, const Tensors &outputs,
                   const FunctionNames &names = {},
                   const FunctionOptions &options = {});
 
+/// `x`; each call of a function that computes it prints the message and the
+/// value, after the call. A saved function does not print. Throws Error inside
+/// the step of a loop.
+Tensor print_tensor(const Tensor &x, std::string_view message = "");
+/// Where print_tensor prints; null for the standard output.
+using PrintSink =
+    std::function<void(const std::string &message, const Array &value)>;
+void set_print_sink(PrintSink sink);
+/// The elements as NumPy prints them.
+std::string array_string(const Array &value);
+
 /// d(sum of loss)/d(variable) for each; `None` where the loss does not depend
 /// on it, or only through what has no derivative, such as argmax or round.
 Tensors gradients(const Tensor &loss, const Tensors &variables);
+
+/// Whether to compute `x` is to compute `other`. Elements of a loop's step are
+/// not found.
+bool depends_on(const Tensor &x, const Tensor &other);
 
 /// A scalar bool tensor: what a function is fed for it, else false. A number
 /// after set_learning_phase.
@@ -638,6 +653,22 @@ Tensor ctc_label_dense_to_sparse(const Tensor &labels,
 /// The lengths are (samples, 1). Infinite when the input is too short.
 Tensor ctc_batch_cost(const Tensor &y_true, const Tensor &y_pred,
                       const Tensor &input_length, const Tensor &label_length);
+
+struct CtcPaths {
+  /// For each path the labels (samples, longest), int64, filled up with -1.
+  Tensors decoded;
+  /// (samples, paths): logarithms of the probabilities; of a greedy path minus
+  /// the sum of the logarithms of its steps.
+  Tensor log_prob;
+};
+/// The likeliest label sequences, decoded after a call by the program: they can
+/// only be outputs of functions, not saved and not computed with.
+/// `input_length` is (samples,). Of `greedy` only the path of the likeliest
+/// classes; else a beam search as TensorFlow's, whose paths are without repeated
+/// labels if `merge_repeated`.
+CtcPaths ctc_decode(const Tensor &y_pred, const Tensor &input_length,
+                    bool greedy = true, int64_t beam_width = 100,
+                    int64_t top_paths = 1, bool merge_repeated = false);
 
 //===----------------------------------------------------------------------===//
 // Loops
