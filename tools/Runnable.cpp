@@ -5,8 +5,11 @@
 #include "keratin/runtime.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
+#include <fstream>
+#include <link.h>
 #include <optional>
 
 namespace K = keratin::backend;
@@ -117,10 +120,36 @@ private:
 };
 } // namespace
 
+/// dlopen maps what the headers state: of a file that was cut short, pages
+/// whose use is a bus error.
+static void checkIsWhole(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  ElfW(Ehdr) header;
+  if (!file.read(reinterpret_cast<char *>(&header), sizeof header) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    return; // dlopen says what it is not
+  std::error_code ignored;
+  uint64_t size = std::filesystem::file_size(path, ignored);
+  for (unsigned index = 0; index < header.e_phnum; ++index) {
+    ElfW(Phdr) segment;
+    file.seekg(static_cast<std::streamoff>(
+        header.e_phoff + uint64_t(index) * header.e_phentsize));
+    bool isRead =
+        bool(file.read(reinterpret_cast<char *>(&segment), sizeof segment));
+    if (isRead && (segment.p_type != PT_LOAD ||
+                   (segment.p_offset <= size &&
+                    segment.p_filesz <= size - segment.p_offset)))
+      continue;
+    throw Error(path + ": is truncated (" + std::to_string(size) +
+                " bytes): compile the model again, or copy the file again");
+  }
+}
+
 LibraryModel::LibraryModel(const std::string &path,
                            const std::string &weights) {
   // A name without a slash would be looked for in the system's directories.
   std::string file = std::filesystem::absolute(path).string();
+  checkIsWhole(file);
   library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     throw Error(path + ": cannot be loaded: " + dlerror());

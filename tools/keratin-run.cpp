@@ -6,6 +6,8 @@
 #include "Report.h"
 #include "Runnable.h"
 
+#include "keratin/config.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -87,6 +89,25 @@ static K::Shape randomShape(const K::TensorInfo &input,
   return shape;
 }
 
+/// The open leading extent, the batch, is one for all inputs.
+static void checkBatch(const Runnable &model, const std::vector<Array> &arrays,
+                       const std::string &path) {
+  std::optional<size_t> first;
+  for (size_t index = 0; index < arrays.size(); ++index) {
+    const K::TensorInfo &input = model.inputs()[index];
+    if (input.shape.empty() || input.shape[0] >= 0 ||
+        arrays[index].shape().empty())
+      continue;
+    first = first.value_or(index);
+    int64_t expected = arrays[*first].shape()[0];
+    if (int64_t rows = arrays[index].shape()[0]; rows != expected)
+      throw Error(path + ": input '" + input.name + "' has " +
+                  std::to_string(rows) + " rows but input '" +
+                  model.inputs()[*first].name + "' has " +
+                  std::to_string(expected) + ": all need the same batch");
+  }
+}
+
 /// The model's inputs from the file, or random ones without a file.
 static std::vector<Array> makeInputs(const Runnable &model,
                                      const Arguments &given) {
@@ -96,6 +117,7 @@ static std::vector<Array> makeInputs(const Runnable &model,
     if (!given.batch.empty())
       for (Array &array : arrays)
         array = firstRows(array, std::stoll(given.batch), given.inputs);
+    checkBatch(model, arrays, given.inputs);
     return arrays;
   }
   std::mt19937_64 random(given.seed);
@@ -235,7 +257,8 @@ int main(int argc, char **argv) try {
   app.add_option("--target", given.settings.target,
                  "as of keratinc; must run here")
       ->capture_default_str();
-  addThreadsOption(app);
+  addThreadsOption(app, given.settings.threads,
+                   "number of threads; else as many as the machine has");
   app.add_option("--repeat", given.repeat, "runs to measure")
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--profile", given.settings.profile,
@@ -249,6 +272,8 @@ int main(int argc, char **argv) try {
     return *status;
   if (given.batch == "dynamic")
     given.batch.clear();
+  if (given.settings.threads != 0)
+    K::set_num_threads(given.settings.threads);
   return runModel(given);
 } catch (const std::exception &error) {
   printErrors(error.what());

@@ -6,6 +6,7 @@
 #include <zip.h>
 
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 using namespace keratin;
@@ -88,12 +89,17 @@ ZipArchive::ZipArchive(const std::string &path, const ArchiveLimits &limits)
     throw Error("the archive has " + std::to_string(count) +
                 " members, more than the limit of " +
                 std::to_string(limits.members));
+  std::set<std::string_view> names;
   for (zip_int64_t i = 0; i < count; ++i) {
     const char *name = zip_get_name(zip.get(), zip_uint64_t(i), 0);
     if (!name || !staysInside(name))
       throw Error("the archive has a member named '" +
                   std::string(name ? name : "") +
                   "' that lies outside of it: it was not saved by Keras");
+    // Readers differ in which one they take.
+    if (!names.insert(name).second)
+      throw Error("the archive has two members named '" + std::string(name) +
+                  "': it was not saved by Keras");
   }
 }
 

@@ -381,13 +381,18 @@ GraphReader::Result GraphReader::read(const Json &object) {
   }
   result.name = textOf(object["config"], "name");
   std::string className = textOf(object, "class_name");
-  if (isCustom(object) || !isModel(object) ||
-      object["config"]["layers"].empty()) {
+  if (isCustom(object) || !object["config"].contains("layers")) {
     problems.add("the model '" + result.name + "' is of the class '" +
                  className +
                  "', but only Sequential and Functional models say in the file "
                  "what they compute: build it with keras.Model(inputs, "
                  "outputs) and save that");
+    return result;
+  }
+  if (!isModel(object) || object["config"]["layers"].empty()) {
+    problems.add("the model '" + result.name + "' (" + className +
+                 ") has 'layers': " + describeJson(object["config"]["layers"]) +
+                 ", but a list of layers is expected");
     return result;
   }
   if (className == "Sequential")

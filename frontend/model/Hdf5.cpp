@@ -15,6 +15,8 @@ namespace {
 
 /// Bytes that a compressed dataset may unpack to, in bytes stored.
 constexpr uint64_t maxCompressionRatio = 1000;
+/// Bytes of a chunk beyond those of its dataset.
+constexpr uint64_t maxChunkMargin = uint64_t(1) << 20;
 /// Of an attribute: the JSON of a model.
 constexpr uint64_t maxAttributeBytes = uint64_t(32) << 20;
 
@@ -135,6 +137,8 @@ struct Hdf5File::Impl {
   bool exists(const std::string &path) const;
   Array read(const std::string &path) const;
   void checkFilters(hid_t properties, const std::string &path) const;
+  void checkChunks(hid_t set, DType dtype, uint64_t size,
+                   const std::string &path) const;
   Array mapContiguous(hid_t set, DType dtype, std::vector<int64_t> shape,
                       uint64_t size, const std::string &path) const;
   Array readChunked(hid_t set, hid_t type, DType dtype,
@@ -217,9 +221,31 @@ Array Hdf5File::Impl::mapContiguous(hid_t set, DType dtype,
   return aligned;
 }
 
+/// The library holds a whole chunk in memory, however little of it is used.
+void Hdf5File::Impl::checkChunks(hid_t set, DType dtype, uint64_t size,
+                                 const std::string &path) const {
+  Handle properties(H5Dget_create_plist(set), H5Pclose);
+  if (H5Pget_layout(properties) != H5D_CHUNKED)
+    return;
+  std::vector<hsize_t> extents(H5S_MAX_RANK);
+  int rank = H5Pget_chunk(properties, static_cast<int>(extents.size()),
+                          extents.data());
+  if (rank < 0)
+    fail(path, "is damaged");
+  extents.resize(static_cast<size_t>(rank));
+  std::optional<uint64_t> chunk =
+      product(extents, static_cast<uint64_t>(dtypeSize(dtype)));
+  if (!chunk || *chunk > size + maxChunkMargin)
+    fail(path, "is stored in chunks of " +
+                   (chunk ? describeSize(*chunk) : "too many bytes") +
+                   " but has " + describeSize(size) +
+                   ": it was not saved by Keras");
+}
+
 Array Hdf5File::Impl::readChunked(hid_t set, hid_t type, DType dtype,
                                   std::vector<int64_t> shape, uint64_t size,
                                   const std::string &path) const {
+  checkChunks(set, dtype, size, path);
   uint64_t stored = H5Dget_storage_size(set);
   if (stored > bytes.size || size / maxCompressionRatio > stored)
     fail(path, "states " + describeSize(size) + " but stores " +
@@ -249,6 +275,8 @@ Array Hdf5File::Impl::read(const std::string &path) const {
     fail(path, "keeps its values in another file, which is not read: save the "
                "model again with its weights inside");
   checkFilters(properties, path);
+  if (H5Sget_simple_extent_type(space) == H5S_NULL)
+    fail(path, "holds no values: save the model again");
   std::optional<DType> dtype = elementType(type);
   if (!dtype)
     fail(path, "has an element type that no Keras weight has: expected a "

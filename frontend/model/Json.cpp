@@ -94,12 +94,14 @@ bool Inspector::parse_error(size_t position, const std::string &,
                   ", where a finite number is expected: give the layer a "
                   "finite value and save the model again");
   }
-  if (position >= text.size())
-    throw Error(what + " ends in the middle of " + place() +
-                ": it is truncated, save the model again");
   if (error.id == 406)
     throw Error(what + " has a number beyond the range of double at " +
                 place());
+  if (text.empty())
+    throw Error(what + " is empty: save the model again");
+  if (position >= text.size())
+    throw Error(what + " ends in the middle of " + place() +
+                ": it is truncated, save the model again");
   throw Error(what + " is not JSON: unexpected '" +
               std::string(before.substr(before.size() - 1)) + "' at byte " +
               std::to_string(position) + ", in " + place());

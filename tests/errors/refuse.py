@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+import warnings
 import zipfile
 
 SECONDS = 5  # generous: machines of continuous integration are slow
@@ -256,6 +257,13 @@ def exponential_models(models, path):
 
 
 @mistake
+def no_layers(models, path):
+    model = siamese(models)
+    model.config["config"]["layers"] = "none"
+    model.write(path)
+
+
+@mistake
 def subclassed_model(models, path):
     model = siamese(models)
     model.config = {
@@ -314,6 +322,15 @@ def outside_of_the_archive(models, path):
     model = mlp(models)
     model.members["../../outside.h5"] = b"x"
     model.write(path)
+
+
+@mistake
+def two_configurations(models, path):
+    model = mlp(models)
+    model.write(path)
+    warnings.simplefilter("ignore")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("config.json", json.dumps(model.config))
 
 
 @mistake

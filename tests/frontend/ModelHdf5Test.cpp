@@ -189,6 +189,58 @@ TEST(ModelHdf5, RefusesMoreThanTheFileHolds) {
               HasSubstr("states 4.0 TiB but stores 0 bytes"));
 }
 
+TEST(ModelHdf5, RefusesChunksMuchLargerThanTheDataset) {
+  Bytes bytes = makeFile([](hid_t file) {
+    hsize_t extent = 2, unlimited = H5S_UNLIMITED;
+    hid_t space = H5Screate_simple(1, &extent, &unlimited);
+    hid_t creation = chunked(1 << 20, 9);
+    hid_t set = H5Dcreate2(file, "x", H5T_IEEE_F32LE, space, H5P_DEFAULT,
+                           creation, H5P_DEFAULT);
+    float values[] = {1, 2};
+    H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    H5Dclose(set);
+    H5Pclose(creation);
+    H5Sclose(space);
+  });
+  EXPECT_THAT(complaint(bytes, "x"),
+              HasSubstr("in chunks of 4.0 MiB but has 8 bytes"));
+}
+
+TEST(ModelHdf5, RefusesADatasetWithoutValues) {
+  Bytes bytes = makeFile([](hid_t file) {
+    hid_t space = H5Screate(H5S_NULL);
+    H5Dclose(H5Dcreate2(file, "x", H5T_IEEE_F32LE, space, H5P_DEFAULT,
+                        H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+  });
+  EXPECT_THAT(complaint(bytes, "x"), HasSubstr("holds no values"));
+}
+
+TEST(ModelHdf5, RefusesTypesThatNoWeightHas) {
+  Bytes bytes = makeFile([](hid_t file) {
+    hid_t pair = H5Tcreate(H5T_COMPOUND, 8);
+    H5Tinsert(pair, "re", 0, H5T_IEEE_F32LE);
+    H5Tinsert(pair, "im", 4, H5T_IEEE_F32LE);
+    addDataset(file, "compound", {2}, {}, {pair, H5P_DEFAULT});
+    addDataset(file, "lists", {2}, {},
+               {H5Tvlen_create(H5T_IEEE_F32LE), H5P_DEFAULT});
+    addDataset(file, "references", {2}, {}, {H5T_STD_REF_OBJ, H5P_DEFAULT});
+    addDataset(file, "big-endian", {2}, {}, {H5T_IEEE_F32BE, H5P_DEFAULT});
+  });
+  for (const char *path : {"compound", "lists", "references", "big-endian"})
+    EXPECT_THAT(complaint(bytes, path), HasSubstr("no Keras weight has"))
+        << path;
+}
+
+TEST(ModelHdf5, ReadsGroupsThatHoldThemselves) {
+  Bytes bytes = makeFile([](hid_t file) {
+    addDataset(file, "a/x", {1}, {1});
+    H5Lcreate_hard(file, "a", file, "a/a", H5P_DEFAULT, H5P_DEFAULT);
+  });
+  EXPECT_EQ(complaint(bytes, "a/a/a/x"), "");
+  EXPECT_THAT(complaint(bytes, "a/a/a"), HasSubstr("not a readable dataset"));
+}
+
 TEST(ModelHdf5, SurvivesCuttingTheFileAnywhere) {
   Bytes whole = makeFile([](hid_t file) {
     addDataset(file, "a/0", {64}, std::vector<float>(64, 1));

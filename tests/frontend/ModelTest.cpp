@@ -365,7 +365,8 @@ TEST_F(ModelFile, SurvivesWhatIsNotOfTheExpectedType) {
                           layer("Add", "sum", Json::object(),
                                 {call(Json{tensor("a"), tensor("doubler")})})},
                          {"a", 0, 0}, {"sum", 0, 0});
-  for (const auto &[pointer, value] : good.flatten().items())
+  const Json places = good.flatten();
+  for (const auto &[pointer, value] : places.items())
     for (const Json &wrong : {Json(nullptr), Json(-1), Json(1e30), Json("?"),
                               Json::array(), Json::object(), Json(true)}) {
       for (Json::json_pointer at(pointer); !at.empty();

@@ -56,3 +56,13 @@ write("text.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", 4) + b"what")
 write("empty.npy", b"")
 write("not.npz", b"no archive")
 write_npz("damaged.npz", {"in_x": x[:100]})
+
+# For the model siamese_shared.
+write_npz(
+    "batches.npz",
+    {
+        "in_a": npy([0] * 30, (5, 6)),
+        "in_b": npy([0] * 24, (4, 6)),
+        "in_c": npy([0] * 20, (5, 4)),
+    },
+)
