@@ -261,3 +261,57 @@ func.func @f(%x: tensor<2x8xf32>) {
   %0 = ktn.softmax %x {axis = -1} : tensor<2x8xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x5x4xf32>, %z: tensor<2x3x6xf32>) {
+  // expected-error @below {{spatial axis 0 of z has extent 3 but the window has 2 positions}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ktn.conv_kernel_grad %x, %z window [3] strides [2] padding [0, 0] dilation [1] : tensor<2x5x4xf32>, tensor<2x3x6xf32> -> tensor<3x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x5x4xf32>, %z: tensor<3x2x6xf32>) {
+  // expected-error @below {{x has a batch of 2 but z has 3}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ktn.conv_kernel_grad %x, %z window [3] strides [2] padding [0, 0] dilation [1] : tensor<2x5x4xf32>, tensor<3x2x6xf32> -> tensor<3x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x5x4xf32>, %z: tensor<2x2x5xf32>) {
+  // expected-error @below {{z has 5 channels, which 2 groups cannot share evenly}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ktn.conv_kernel_grad %x, %z window [3] strides [2] padding [0, 0] dilation [1] {groups = 2} : tensor<2x5x4xf32>, tensor<2x2x5xf32> -> tensor<3x2x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x5x4xf32>, %z: tensor<2x5x4x6xf32>) {
+  // expected-error @below {{z has rank 4 but x has rank 3}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ktn.conv_kernel_grad %x, %z window [3] strides [2] padding [0, 0] dilation [1] : tensor<2x5x4xf32>, tensor<2x5x4x6xf32> -> tensor<3x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x5x4xf32>, %z: tensor<2x5x4xf32>) {
+  // expected-error @below {{window has 2 entries but must have 1: one for each spatial axis}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ktn.conv_kernel_grad %x, %z window [1, 1] strides [1] padding [0, 0] dilation [1] : tensor<2x5x4xf32>, tensor<2x5x4xf32> -> tensor<1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x5x4xf32>, %max: tensor<2x3x4xf32>) {
+  // expected-error @below {{max has the type 'tensor<2x3x4xf32>' but the pool of x has 'tensor<2x2x4xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ktn.max_pool_index %x, %max size [2] strides [2] padding [0, 0] : tensor<2x5x4xf32>, tensor<2x3x4xf32> -> tensor<2x3x4xi32>
+  return
+}

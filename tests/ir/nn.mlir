@@ -53,3 +53,22 @@ func.func @channels(%x: tensor<?x8x4xf32>, %p: tensor<4xf32>) {
   %3 = ktn.softmax %x {axis = 2} : tensor<?x8x4xf32>
   return
 }
+
+// The window is given: 5 elements and 2 positions leave open which it is.
+// CHECK-LABEL: func @conv_kernel_grad(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x5x4xf32>, %[[Z:.+]]: tensor<?x2x6xf32>)
+func.func @conv_kernel_grad(%x: tensor<?x5x4xf32>, %z: tensor<?x2x6xf32>) {
+  // CHECK: ktn.conv_kernel_grad %[[X]], %[[Z]] window [3] strides [2] padding [0, 0] dilation [1] : tensor<?x5x4xf32>, tensor<?x2x6xf32> -> tensor<3x4x6xf32>
+  %0 = ktn.conv_kernel_grad %x, %z window [3] strides [2] padding [0, 0] dilation [1] : tensor<?x5x4xf32>, tensor<?x2x6xf32> -> tensor<3x4x6xf32>
+  // CHECK: {groups = 2 : i64} : tensor<?x5x4xf32>, tensor<?x2x6xf32> -> tensor<2x2x6xf32>
+  %1 = ktn.conv_kernel_grad %x, %z window [2] strides [2] padding [0, 0] dilation [1] {groups = 2} : tensor<?x5x4xf32>, tensor<?x2x6xf32> -> tensor<2x2x6xf32>
+  return
+}
+
+// CHECK-LABEL: func @max_pool_index(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x5x4xf64>, %[[MAX:.+]]: tensor<?x3x4xf64>)
+func.func @max_pool_index(%x: tensor<?x5x4xf64>, %max: tensor<?x3x4xf64>) {
+  // CHECK: ktn.max_pool_index %[[X]], %[[MAX]] size [2] strides [2] padding [0, 1] : tensor<?x5x4xf64>, tensor<?x3x4xf64> -> tensor<?x3x4xi32>
+  %0 = ktn.max_pool_index %x, %max size [2] strides [2] padding [0, 1] : tensor<?x5x4xf64>, tensor<?x3x4xf64> -> tensor<?x3x4xi32>
+  return
+}

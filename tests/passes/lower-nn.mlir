@@ -85,3 +85,29 @@ func.func @avg_pool(%x: tensor<?x8x4xf32>) -> tensor<?x4x4xf32> {
       : tensor<?x8x4xf32> -> tensor<?x4x4xf32>
   return %y : tensor<?x4x4xf32>
 }
+
+// The image slides along the window and is summed over batch and positions; no
+// operand is transposed.
+// CHECK-LABEL: func @conv_kernel_grad(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x9x4xf32>, %[[Z:.+]]: tensor<?x4x6xf32>)
+// CHECK:         linalg.generic
+// CHECK-SAME:      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]
+// CHECK-SAME:      ins(%[[X]], %[[Z]] :
+func.func @conv_kernel_grad(%x: tensor<?x9x4xf32>, %z: tensor<?x4x6xf32>) -> tensor<3x4x6xf32> {
+  %y = ktn.conv_kernel_grad %x, %z window [3] strides [2] padding [0, 0] dilation [1]
+      : tensor<?x9x4xf32>, tensor<?x4x6xf32> -> tensor<3x4x6xf32>
+  return %y : tensor<3x4x6xf32>
+}
+
+// The least number among those at which x is the maximum.
+// CHECK-LABEL: func @max_pool_index(
+// CHECK-DAG:     %[[ORDER:.+]] = arith.constant dense<[0, 1, 2]> : tensor<3xi32>
+// CHECK-DAG:     %[[NONE:.+]] = arith.constant 3 : i32
+// CHECK-DAG:     linalg.fill ins(%[[NONE]]
+// CHECK:         arith.cmpf oeq
+// CHECK:         arith.minsi
+func.func @max_pool_index(%x: tensor<?x8x4xf32>, %max: tensor<?x4x4xf32>) -> tensor<?x4x4xi32> {
+  %y = ktn.max_pool_index %x, %max size [3] strides [2] padding [0, 1]
+      : tensor<?x8x4xf32>, tensor<?x4x4xf32> -> tensor<?x4x4xi32>
+  return %y : tensor<?x4x4xi32>
+}
