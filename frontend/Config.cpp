@@ -3,9 +3,11 @@
 
 #include "keratin/cache.h"
 #include "keratin/config.h"
+#include "keratin/runtime.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +26,7 @@ struct Config {
   std::string imageDataFormat = "channels_last";
   /// Of the file, and what was set since; empty for none.
   std::optional<std::string> cacheDirectory, setCacheDirectory;
+  int32_t threads = 0; ///< 0: the default
 };
 
 std::mutex configMutex;
@@ -85,6 +88,14 @@ std::optional<std::string> readString(const json &object, const char *key,
 void parseKeratin(const json &section, Config &config) {
   if (!section.is_object())
     refuse("keratin", section.dump(), "an object");
+  if (section.contains("threads")) {
+    const json &threads = section["threads"];
+    if (!threads.is_number_unsigned() || threads < 1 ||
+        threads > KTN_MAX_THREADS)
+      refuse("keratin.threads", threads.dump(),
+             "a number from 1 to " + std::to_string(KTN_MAX_THREADS));
+    config.threads = threads.get<int32_t>();
+  }
   if (!section.contains("cache"))
     return;
   const json &cache = section["cache"];
@@ -159,11 +170,19 @@ std::string defaultDirectory() {
   return "";
 }
 
+/// Makes `config` the configuration. Threads are of the runtime, which code
+/// that was compiled asks; its own variable in the environment goes before the
+/// file.
+void adopt(const Config &config) {
+  current = config;
+  ktn_set_num_threads(std::getenv("KTN_NUM_THREADS") ? 0 : config.threads);
+}
+
 /// Calls `use` on the configuration, read first where it was not.
 template <typename Use> auto withConfig(Use use) {
   std::lock_guard<std::mutex> lock(configMutex);
   if (!current)
-    current = load();
+    adopt(load());
   return use(*current);
 }
 
@@ -215,6 +234,19 @@ std::string normalize_data_format(std::string_view name) {
   return std::string(name);
 }
 
+int64_t num_threads() {
+  return withConfig([](Config &) { return ktn_num_threads(); });
+}
+
+void set_num_threads(int64_t number) {
+  if (number < 0)
+    refuse("num_threads", std::to_string(number), "0 or more");
+  withConfig([&](Config &) {
+    ktn_set_num_threads(
+        static_cast<int32_t>(std::min<int64_t>(number, KTN_MAX_THREADS)));
+  });
+}
+
 std::optional<std::string> cache_directory() {
   Config config = withConfig([](Config &config) { return config; });
   std::optional<std::string> directory = config.setCacheDirectory;
@@ -241,7 +273,7 @@ void set_config_source(std::shared_ptr<const ConfigSource> source) {
 void reload_config() {
   Config config = load();
   std::lock_guard<std::mutex> lock(configMutex);
-  current = config;
+  adopt(config);
 }
 
 } // namespace keratin::backend

@@ -29,13 +29,15 @@ enum {
   /// enough for an even end, few enough to cost nothing.
   turns = 4,
   /// Kernels keep panels and rows on the stack.
-  stack_bytes = 8 << 20
+  stack_bytes = 8 << 20,
+  /// What threads write all the time has a cache line of its own.
+  line = 64
 };
 
 // What is offered: the number of the offer in the upper half, so that no two
 // look alike, then the free seats, then the seats taken. A change of it is what
 // workers wait for.
-static _Atomic uint64_t offer;
+static _Alignas(line) _Atomic uint64_t offer;
 static const uint64_t one_offer = (uint64_t)1 << 32, one_seat = 1 << 16,
                       one_taken = 1;
 static uint32_t number_of(uint64_t state) { return (uint32_t)(state >> 32); }
@@ -43,12 +45,12 @@ static uint32_t seats_of(uint64_t state) { return state >> 16 & 0xFFFF; }
 static uint32_t taken_of(uint64_t state) { return state & 0xFFFF; }
 
 // The work of the offer. Written by who holds the pool while no seat is taken.
-static struct {
+static _Alignas(line) struct {
   ktn_task_t task;
   void *work;
   int64_t count, parts;
 } job;
-static _Atomic int64_t next_part;
+static _Alignas(line) _Atomic int64_t next_part;
 
 static atomic_flag held = ATOMIC_FLAG_INIT; // by a caller
 static pthread_t workers[KTN_MAX_THREADS];  // of who holds the pool

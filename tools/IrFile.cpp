@@ -127,6 +127,7 @@ static CompileOptions compileOptions(const backend::SaveOptions &options,
   result.optimize = options.optimize;
   result.weights = options.weights == "external" ? WeightsPlacement::External
                                                  : WeightsPlacement::Embed;
+  result.threads = options.threads;
   result.profile = options.profile;
   result.dumpAfter = options.dumpAfter;
   result.dumpDirectory = options.dumpDirectory;

@@ -1,6 +1,8 @@
 //===- Options.cpp - command line options that tools share ----------------===//
 #include "Options.h"
 
+#include "keratin/runtime.h"
+
 #include <charconv>
 #include <filesystem>
 
@@ -23,15 +25,9 @@ void addOptimizationFlags(CLI::App &app, bool &optimize) {
       ->check(CLI::IsMember({"0", "2"}));
 }
 
-void addThreadsOption(CLI::App &app) {
-  app.add_option_function<std::string>(
-         "--threads", [](const std::string &) {},
-         "number of threads that the code uses; only 1 is supported")
-      ->check([](const std::string &text) {
-        return text == "1"
-                   ? std::string()
-                   : "models run on 1 thread, " + text + " are not supported";
-      });
+void addThreadsOption(CLI::App &app, int &threads, const std::string &what) {
+  app.add_option("--threads", threads, what)
+      ->check(CLI::Range(1, KTN_MAX_THREADS));
 }
 
 void addPrecisionOption(CLI::App &app) {

@@ -17,8 +17,8 @@ std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv);
 
 /// -O0 and -O2.
 void addOptimizationFlags(CLI::App &app, bool &optimize);
-/// --threads: only 1 so far.
-void addThreadsOption(CLI::App &app);
+/// --threads, a number from 1.
+void addThreadsOption(CLI::App &app, int &threads, const std::string &what);
 /// --precision: only f32 so far.
 void addPrecisionOption(CLI::App &app);
 

@@ -273,6 +273,8 @@ int main(int argc, char **argv) {
         [&kernel](benchmark::State &state) { runKernel(state, kernel); })
         ->Unit(benchmark::kMicrosecond);
   try {
+    // The peak is that of one core.
+    keratin::backend::set_num_threads(1);
     benchmark::RunSpecifiedBenchmarks();
   } catch (const keratin::Error &error) {
     std::fprintf(stderr, "keratin-bench: %s\n", error.what());

@@ -70,7 +70,9 @@ int main(int argc, char **argv) try {
       ->capture_default_str();
   app.add_option("--name", options.name,
                  "prefix of the C symbols; else made from PREFIX");
-  addThreadsOption(app);
+  addThreadsOption(app, options.threads,
+                   "1: code that asks for no threads; N: the default of a "
+                   "program; else as many as the machine has");
   addPrecisionOption(app);
   app.add_flag("--profile", options.profile,
                "let the code call a hook around each kernel");

@@ -73,6 +73,30 @@ TEST_F(Config, NamesFileKeyValueAndWhatIsAllowed) {
   expectRefusal(R"({"keratin": {"cache": "here"}})", "keratin.cache", "here");
 }
 
+TEST_F(Config, SetsTheNumberOfThreads) {
+  write(R"({"keratin": {"threads": 3}})");
+  K::reload_config();
+  EXPECT_EQ(K::num_threads(), 3);
+  K::set_num_threads(2);
+  EXPECT_EQ(K::num_threads(), 2);
+  EXPECT_THAT([] { K::set_num_threads(-1); },
+              ThrowsMessage<Error>(HasSubstr("num_threads is -1")));
+  K::reload_config();
+  EXPECT_EQ(K::num_threads(), 3);
+  // What a user says for a run goes before what the file says for all.
+  setenv("KTN_NUM_THREADS", "1", /*overwrite=*/1);
+  K::reload_config();
+  EXPECT_NE(K::num_threads(), 3);
+  unsetenv("KTN_NUM_THREADS");
+  write("{}");
+  K::reload_config();
+  EXPECT_GE(K::num_threads(), 1);
+  for (const char *number : {"0", "-2", "1.5", "\"all\"", "1000"})
+    expectRefusal(
+        (R"({"keratin": {"threads": )" + std::string(number) + "}}").c_str(),
+        "keratin.threads", number);
+}
+
 TEST_F(Config, RefusesWhatIsNoJson) {
   write("{floatx: float32}");
   EXPECT_THAT([] { K::reload_config(); },

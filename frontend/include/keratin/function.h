@@ -41,6 +41,9 @@ struct CompileSettings {
   /// native, x86-64-v3, x86-64-v4, aarch64-linux-gnu, or triple,cpu,features
   std::string target = "native";
   bool optimize = true;      ///< false is -O0, the reference
+  /// Threads that the code is for: 1, or any number for 0 and more (num_threads
+  /// of keratin/config.h; in a program that is written, this number).
+  int threads = 0;
   bool profile = false;      ///< call the profile hook around each kernel
   std::string dumpAfter;     ///< a pass name or "all"; empty: no dumps
   std::string dumpDirectory; ///< where they go
