@@ -1,6 +1,7 @@
 #include "ir/Ktn.h"
 
 #include "ir/Inference.h"
+#include "ir/Permutation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

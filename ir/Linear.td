@@ -7,7 +7,9 @@ include "ir/Base.td"
 def Ktn_DotGeneralOp : Ktn_PureOp<"dot_general", [
     InferTypeOpAdaptor, DeclareOpInterfaceMethods<VjpOpInterface>,
     DeclareOpInterfaceMethods<LinearInKernelOpInterface>,
-    DeclareOpInterfaceMethods<StackableOpInterface>]> {
+    DeclareOpInterfaceMethods<StackableOpInterface>,
+    DeclareOpInterfaceMethods<StepSumOpInterface,
+                              ["buildStepSum", "isAdditive"]>]> {
   let summary = "sum of products over paired axes";
   let description = [{
     `y[b, i, j] = sum over k of lhs[b, i, k] * rhs[b, j, k]`: `b` are the axes

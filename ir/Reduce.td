@@ -9,7 +9,8 @@ include "ir/Base.td"
 class Ktn_ReduceOp<string mnemonic, string formula, Type tensor = Ktn_NumberTensor,
                    string element = "f32", list<Trait> traits = []>
     : Ktn_PureOp<mnemonic, [InferTypeOpAdaptor,
-          DeclareOpInterfaceMethods<ReductionOpInterface>] # traits> {
+          DeclareOpInterfaceMethods<ReductionOpInterface>,
+          DeclareOpInterfaceMethods<TransposableOpInterface>] # traits> {
   let description = formula # [{ `axes` are
     sorted; a reduced axis goes, or stays with extent 1 when `keepdims` is set.
 
@@ -32,12 +33,22 @@ class Ktn_ReduceOp<string mnemonic, string formula, Type tensor = Ktn_NumberTens
     ::llvm::SmallVector<int64_t> $cppClass::getReducedAxes() {
       return ::llvm::to_vector(getAxes());
     }
+    ::mlir::Value $cppClass::buildUntransposed(
+        ::mlir::OpBuilder &b, ::mlir::ValueRange operands,
+        ::llvm::SmallVector<int64_t> &permutation) {
+      ::llvm::SmallVector<int64_t> axes = axesBefore(getAxes(), permutation);
+      if (!getKeepdims())
+        permutation = permutationWithout(permutation, axes);
+      return create(b, getLoc(), operands[0], axes, getKeepdims());
+    }
   }];
 }
 
 def Ktn_SumOp : Ktn_ReduceOp<"sum", [{
     `y` is the sum of `x` over `axes`, in any order; integers wrap; of nothing, 0.}],
-    Ktn_NumberTensor, "f32", [DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    Ktn_NumberTensor, "f32", [
+      DeclareOpInterfaceMethods<VjpOpInterface>,
+      DeclareOpInterfaceMethods<StepSumOpInterface, ["buildStepSum"]>]> {
   let summary = "sum over axes";
 }
 def Ktn_ProdOp : Ktn_ReduceOp<"prod", [{

@@ -106,10 +106,24 @@ FailureOr<Place> BufferPlan::slice(Operation *op, Place place, Value whole,
   return place;
 }
 
-LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
-  const Place *destination = find(insert.getDest());
-  if (!destination)
+/// The buffer that an insertion goes on with: a new one after an unset tensor,
+/// which several may start from.
+FailureOr<Place> BufferPlan::destinationOf(tensor::InsertSliceOp insert) {
+  Value whole = insert.getDest();
+  if (const Place *place = find(whole))
+    return *place;
+  if (!whole.getDefiningOp<tensor::EmptyOp>())
     return insert.emitOpError("inserts into a tensor that has no buffer");
+  FailureOr<unsigned> buffer = makeBuffer(whole);
+  if (failed(buffer))
+    return failure();
+  return Place{*buffer, {}};
+}
+
+LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
+  FailureOr<Place> destination = destinationOf(insert);
+  if (failed(destination))
+    return failure();
   Place whole = *destination;
   FailureOr<Place> target =
       slice(insert, whole, insert.getDest(), insert.getMixedOffsets(),

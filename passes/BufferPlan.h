@@ -74,6 +74,7 @@ private:
   llvm::LogicalResult visit(mlir::Block &block);
   llvm::LogicalResult visit(mlir::Operation *op);
   llvm::LogicalResult visitLoop(mlir::scf::ForOp loop);
+  llvm::FailureOr<Place> destinationOf(mlir::tensor::InsertSliceOp insert);
   llvm::LogicalResult visitInsert(mlir::tensor::InsertSliceOp insert);
   llvm::LogicalResult visitReturn(mlir::func::ReturnOp op);
 

@@ -4,9 +4,12 @@
 
 #include "ir/Ktn.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -34,24 +37,68 @@ void hoistInvariant(ktn::ScanOp scan) {
 }
 
 /// Values of the body that depend on the slices and on nothing else that
-/// changes, and the values of all their steps.
+/// changes, and the values of all their steps. What only moves elements or
+/// computes on single ones is as quick in the loop, where it is fused: it
+/// leaves for the sake of products, before and behind them.
 class StackedValues {
 public:
   explicit StackedValues(ktn::ScanOp scan) : scan(scan) {
     for (auto [slice, x] : llvm::zip_equal(scan.getSlices(), scan.getXs()))
       stacks[slice] = x;
-    for (Operation &op : scan.getBody().front().without_terminator())
-      if (Value stack = buildStack(op))
-        stacks[op.getResult(0)] = stack;
+    SmallVector<Operation *> ops = stackableOps();
+    keepWanted(ops);
+    for (Operation *op : ops)
+      if (Value stack = buildStack(*op))
+        stacks[op->getResult(0)] = stack;
   }
 
   Value lookup(Value value) const { return stacks.lookup(value); }
 
 private:
+  SmallVector<Operation *> stackableOps() {
+    llvm::DenseSet<Value> stackable(scan.getSlices().begin(),
+                                    scan.getSlices().end());
+    SmallVector<Operation *> ops;
+    for (Operation &op : scan.getBody().front().without_terminator()) {
+      bool isKnown =
+          op.getNumResults() == 1 && op.getNumRegions() == 0 &&
+          isa<ktn::StackableOpInterface, ktn::ScalarBodyOpInterface>(op);
+      bool changes = false;
+      for (Value operand : op.getOperands()) {
+        changes |= !isOutside(operand, scan);
+        isKnown &= isOutside(operand, scan) || stackable.contains(operand);
+      }
+      if (!isKnown || !changes)
+        continue;
+      stackable.insert(op.getResult(0));
+      ops.push_back(&op);
+    }
+    return ops;
+  }
+
+  /// Of `ops`: products, what is needed for them, and what can be done on their
+  /// results without more slices.
+  void keepWanted(SmallVectorImpl<Operation *> &ops) {
+    llvm::DenseSet<Operation *> wanted;
+    for (Operation *op : llvm::reverse(ops))
+      if (isa<ktn::StackableOpInterface>(op) ||
+          llvm::any_of(op->getUsers(),
+                       [&](Operation *user) { return wanted.contains(user); }))
+        wanted.insert(op);
+    for (Operation *op : ops) {
+      llvm::SmallDenseSet<Value> changing;
+      for (Value operand : op->getOperands())
+        if (!isOutside(operand, scan))
+          changing.insert(operand);
+      if (changing.size() == 1 &&
+          wanted.contains((*changing.begin()).getDefiningOp()))
+        wanted.insert(op);
+    }
+    llvm::erase_if(ops, [&](Operation *op) { return !wanted.contains(op); });
+  }
+
   /// All steps of `op` in front of the loop, or null.
   Value buildStack(Operation &op) {
-    if (op.getNumResults() != 1 || op.getNumRegions() != 0)
-      return {};
     SmallVector<Value> operands;
     SmallVector<bool> isStacked;
     for (Value operand : op.getOperands()) {
@@ -61,14 +108,10 @@ private:
       operands.push_back(stack ? stack : operand);
       isStacked.push_back(bool(stack));
     }
-    if (!llvm::is_contained(isStacked, true))
-      return {};
     OpBuilder b(scan);
     if (auto stackable = dyn_cast<ktn::StackableOpInterface>(op))
       return stackable.buildStacked(b, operands, isStacked);
-    if (isa<ktn::ScalarBodyOpInterface>(op))
-      return stackElementwise(b, op, operands, isStacked);
-    return {};
+    return stackElementwise(b, op, operands, isStacked);
   }
 
   /// Operands broadcast from the right, so one of lower rank gets axes of
@@ -117,9 +160,9 @@ ktn::ScanOp addSlices(ktn::ScanOp scan, ArrayRef<Value> values,
   for (Value value : values)
     xs.push_back(stacked.lookup(value));
   OpBuilder b(scan);
-  auto result = ktn::ScanOp::create(b, scan.getLoc(), scan.getResultTypes(), xs,
-                                    scan.getInit(), scan.getLengthAttr(),
-                                    scan.getReverse());
+  auto result = ktn::ScanOp::create(
+      b, scan.getLoc(), scan.getResultTypes(), xs, scan.getInit(),
+      scan.getLengthAttr(), scan.getReverse(), scan.getCheckpointEveryAttr());
   Block &body = scan.getBody().front();
   unsigned position = scan.getXs().size();
   for (Value value : values)
@@ -149,6 +192,149 @@ void dropUnused(ktn::ScanOp scan) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Sums over the steps
+//===----------------------------------------------------------------------===//
+
+/// A state that each step adds `term` to, and that nothing else looks at.
+struct RunningSum {
+  unsigned state;
+  ktn::AddOp add;
+  Value term;
+};
+
+std::optional<RunningSum> findRunningSum(ktn::ScanOp scan, unsigned state) {
+  Value argument = scan.getStates()[state];
+  auto add = scan.getYieldedStates()[state].getDefiningOp<ktn::AddOp>();
+  if (!add || !argument.hasOneUse() || !add->hasOneUse() ||
+      *argument.user_begin() != add.getOperation())
+    return std::nullopt;
+  Value term = add.getA() == argument ? add.getB() : add.getA();
+  if (term.getType() != argument.getType())
+    return std::nullopt;
+  return RunningSum{state, add, term};
+}
+
+/// Sums that the steps of a loop add up become sums over stacks behind it: of
+/// the products of each step with the weights' gradients one large product.
+class SumsOverSteps {
+public:
+  explicit SumsOverSteps(ktn::ScanOp scan) : scan(scan), b(scan->getContext()) {
+    b.setInsertionPointAfter(scan);
+    for (auto [slice, x] : llvm::zip_equal(scan.getSlices(), scan.getXs()))
+      stacks[slice] = x;
+    for (auto [output, stack] :
+         llvm::zip_equal(scan.getYieldedOutputs(), scan.getStackedOutputs()))
+      stacks.insert({output, stack});
+  }
+
+  ktn::ScanOp run() {
+    for (unsigned i = 0; i < scan.getInit().size(); ++i)
+      if (std::optional<RunningSum> sum = findRunningSum(scan, i))
+        if (Value total = totalOf(sum->term);
+            total && total.getType() == sum->term.getType())
+          takeOut(*sum, total);
+    return added.empty() ? scan : withStacks();
+  }
+
+private:
+  /// The sum of all steps of `value`, or null where that takes all of them.
+  Value totalOf(Value value) {
+    Operation *op = value.getDefiningOp();
+    auto rule = dyn_cast_if_present<ktn::StepSumOpInterface>(op);
+    if (!rule || isOutside(value, scan))
+      return {};
+    SmallVector<bool> changing;
+    for (Value operand : op->getOperands())
+      changing.push_back(!isOutside(operand, scan));
+    if (rule.isAdditive(changing))
+      if (Value total = totalOfSums(*op))
+        return total;
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(isOutside(operand, scan) ? operand : stackOf(operand));
+    return rule.buildStepSum(b, operands, changing);
+  }
+
+  Value totalOfSums(Operation &op) {
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands()) {
+      Value total = isOutside(operand, scan) ? operand : totalOf(operand);
+      if (!total)
+        return {};
+      operands.push_back(total);
+    }
+    FailureOr<Operation *> result = rebuild(b, &op, operands);
+    return failed(result) ? Value() : (*result)->getResult(0);
+  }
+
+  /// All steps of a value of the body; a stand-in where the loop has yet to
+  /// give them.
+  Value stackOf(Value value) {
+    Value &stack = stacks[value];
+    if (!stack) {
+      auto type = cast<RankedTensorType>(value.getType());
+      SmallVector<int64_t> shape{scan.getStepCount()};
+      llvm::append_range(shape, type.getShape());
+      added[value] = UnrealizedConversionCastOp::create(
+          b, scan.getLoc(), type.clone(shape), ValueRange());
+      stack = added[value].getResult(0);
+    }
+    return stack;
+  }
+
+  /// The state ends as `total`; that nothing changes it any more lets
+  /// canonicalisation drop it.
+  void takeOut(RunningSum sum, Value total) {
+    Value start = scan.getInit()[sum.state];
+    DenseElementsAttr known;
+    bool startsAtZero = matchPattern(start, m_Constant(&known)) &&
+                        known.isSplat() &&
+                        matchPattern(start, m_AnyZeroFloat());
+    if (!startsAtZero)
+      total = ktn::AddOp::create(b, scan.getLoc(), start, total);
+    scan.getFinalStates()[sum.state].replaceAllUsesWith(total);
+    sum.add.replaceAllUsesWith(scan.getStates()[sum.state]);
+    sum.add.erase();
+  }
+
+  ktn::ScanOp withStacks() {
+    Operation *yield = scan.getBody().front().getTerminator();
+    SmallVector<Type> types(scan.getResultTypes());
+    SmallVector<Value> yielded(yield->getOperands());
+    for (auto &[value, standIn] : added) {
+      types.push_back(standIn.getResult(0).getType());
+      yielded.push_back(value);
+    }
+    yield->setOperands(yielded);
+    b.setInsertionPoint(scan);
+    auto result = ktn::ScanOp::create(
+        b, scan.getLoc(), types, scan.getXs(), scan.getInit(),
+        scan.getLengthAttr(), scan.getReverse(), scan.getCheckpointEveryAttr());
+    result.getBody().takeBody(scan.getBody());
+    ResultRange results = result.getResults();
+    scan->replaceAllUsesWith(results.drop_back(added.size()));
+    for (auto [entry, stack] :
+         llvm::zip_equal(added, results.take_back(added.size()))) {
+      entry.second.getResult(0).replaceAllUsesWith(stack);
+      entry.second.erase();
+    }
+    scan->erase();
+    return result;
+  }
+
+  ktn::ScanOp scan;
+  /// Behind the loop.
+  OpBuilder b;
+  llvm::DenseMap<Value, Value> stacks;
+  llvm::MapVector<Value, UnrealizedConversionCastOp> added;
+};
+
+bool hasLoop(ktn::ScanOp scan) {
+  return llvm::any_of(scan.getBody().front(),
+                      [](Operation &op) { return isa<ktn::ScanOp>(op); });
+}
+
 struct HoistScan : impl::HoistScanBase<HoistScan> {
   void runOnOperation() override {
     SmallVector<ktn::ScanOp> scans;
@@ -161,6 +347,10 @@ struct HoistScan : impl::HoistScanBase<HoistScan> {
       if (!values.empty())
         scan = addSlices(scan, values, stacked);
       dropUnused(scan);
+      // Steps that are loops make large products already, of stacks that are
+      // no longer than theirs.
+      if (!hasLoop(scan))
+        SumsOverSteps(scan).run();
     }
   }
 };

@@ -29,16 +29,34 @@ def Decompose : Pass<"ktn-decompose", "::mlir::func::FuncOp"> {
                         "the value of ktn.training_phase">];
 }
 
+def CheckpointScan : Pass<"ktn-checkpoint-scan", "::mlir::func::FuncOp"> {
+  let summary = "Split loops so that their gradients keep few states";
+  let description = [{
+    A `ktn.scan` with `checkpoint_every = k` becomes a scan over chunks of k steps,
+    whose body is a scan over the steps of one, and one over the steps that are left.
+    The gradient of the outer one keeps the states between chunks only, and
+    computes the steps of a chunk again. Loops whose number of steps is not known, or not
+    above k, and functions without gradients stay as they are.
+
+    Requires: nothing; before `ktn-expand-gradients`.
+  }];
+  let options = [Option<"checkpointEvery", "checkpoint-every", "int64_t", /*default=*/"0",
+                        "k of loops that do not tell; 0 splits none of them">];
+}
+
 def HoistScan : Pass<"ktn-hoist-scan", "::mlir::func::FuncOp"> {
   let summary = "Take what does not depend on the state out of scans";
   let description = [{
     Ops in the body of a `ktn.scan` that are the same in every step move in front
     of it. Ops that depend on the slices, but not on the states, do all steps at once
-    there: elementwise ops, and those with `StackableOpInterface`, so that all
+    there when they are or feed ops with `StackableOpInterface`, so that all
     products of inputs and weights of an LSTM are one product. The loop reads
-    slices of the result.
+    slices of the result. A state that each step only adds to leaves the loop
+    behind it, when ops with `StepSumOpInterface` give the sum of all steps: the
+    gradient of the weights of an LSTM is one product as well.
 
-    Requires: `ktn-decompose`.
+    Requires: `ktn-decompose`; before `ktn-expand-gradients` it is of use as well:
+    what it takes out of a loop has a gradient outside of the loop.
   }];
 }
 
@@ -114,6 +132,22 @@ def LowerToLinalg : Pass<"ktn-lower-to-linalg", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def UnrollLoops : Pass<"ktn-unroll-loops", "::mlir::func::FuncOp"> {
+  let summary = "Do several steps of a loop in a row";
+  let description = [{
+    Repeats the body of an `scf.for` of a known number of steps `unroll-factor` times;
+    steps that are left follow in another loop. With 0 a loop is unrolled whole when that takes at
+    most 64 computations, and stays otherwise; 1 leaves every loop rolled, so that
+    the code does not depend on the number of steps.
+
+    Requires: `ktn-lower-to-linalg`.
+  }];
+  let options = [Option<"unrollFactor", "unroll-factor", "int64_t", /*default=*/"0",
+                        "steps in a row; 0 chooses by the size of the code">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 def FuseElementwise : Pass<"ktn-fuse-elementwise", "::mlir::func::FuncOp"> {

@@ -32,11 +32,20 @@ std::optional<Stage> parseStage(llvm::StringRef name) {
 
 /// Formulas instead of names, and every constant expression computed.
 static void addCore(OpPassManager &pm, const PipelineOptions &options) {
+  CheckpointScanOptions checkpoints;
+  checkpoints.checkpointEvery = options.checkpointEvery;
+  pm.addNestedPass<func::FuncOp>(createCheckpointScan(checkpoints));
+  // What leaves a loop now has its gradient outside as well; the loops of
+  // gradients are new ones.
+  if (options.optimize)
+    pm.addNestedPass<func::FuncOp>(createHoistScan());
   pm.addNestedPass<func::FuncOp>(createExpandGradients());
   pm.addNestedPass<func::FuncOp>(createDecompose());
   if (options.optimize) {
     // Batch normalisation is scales and shifts by now, a gate plain products.
     pm.addNestedPass<func::FuncOp>(createFoldAffine());
+    // Gradients leave loops with states and stacks that nobody reads.
+    pm.addPass(createCanonicalizerPass());
     pm.addNestedPass<func::FuncOp>(createHoistScan());
   }
   pm.addPass(createCanonicalizerPass());
@@ -54,6 +63,11 @@ static void addLayout(OpPassManager &pm, const PipelineOptions &options) {
 
 static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createLowerToLinalg());
+  if (options.unrollFactor != 1) {
+    UnrollLoopsOptions unrolling;
+    unrolling.unrollFactor = options.unrollFactor;
+    pm.addNestedPass<func::FuncOp>(createUnrollLoops(unrolling));
+  }
   if (options.optimize)
     pm.addNestedPass<func::FuncOp>(createFuseElementwise());
   pm.addPass(createCanonicalizerPass());
@@ -103,6 +117,12 @@ struct StageOptions : PassPipelineOptions<StageOptions> {
                         llvm::cl::desc("fuse, tile and vectorise")};
   Option<unsigned> vectorBits{*this, "vector-bits",
                               llvm::cl::desc("bits of a vector register")};
+  Option<int64_t> unrollFactor{
+      *this, "unroll-factor",
+      llvm::cl::desc("steps of a loop in a row; 0 chooses")};
+  Option<int64_t> checkpointEvery{
+      *this, "checkpoint-every",
+      llvm::cl::desc("keep one state of a loop in so many for its gradient")};
   Option<unsigned> vectorRegisters{
       *this, "vector-registers", llvm::cl::desc("number of vector registers")};
 };
@@ -119,6 +139,10 @@ void registerPassesAndStages(const PipelineOptions &defaults) {
           PipelineOptions options = defaults;
           if (given.optimize.hasValue())
             options.optimize = given.optimize;
+          if (given.unrollFactor.hasValue())
+            options.unrollFactor = given.unrollFactor;
+          if (given.checkpointEvery.hasValue())
+            options.checkpointEvery = given.checkpointEvery;
           if (given.vectorBits.hasValue())
             options.vectorBits = given.vectorBits;
           if (given.vectorRegisters.hasValue())

@@ -39,6 +39,10 @@ struct PipelineOptions {
   bool parallel = false;
   /// Whether one instruction multiplies and adds, and one rounds to an integer.
   bool fma = true, rounding = true;
+  /// Steps of a loop in a row; 1 leaves loops rolled, 0 chooses.
+  int64_t unrollFactor = 1;
+  /// The gradient of a loop keeps one state in so many steps; 0 keeps all.
+  int64_t checkpointEvery = 0;
   /// Null leaves constant expressions to run time.
   ConstantEvaluator evaluateConstants;
   /// Appends the passes that turn kernels on tensors into loops on memrefs:

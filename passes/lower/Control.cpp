@@ -80,14 +80,10 @@ private:
       return !tensorType(output).hasStaticShape();
     });
     if (needsCopy) {
-      Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-      for (auto [slice, x] : llvm::zip_equal(op.getSlices(), operands.getXs()))
-        firstStep.map(slice, sliceAt(b, loc, x, zero));
-      for (auto [state, init] :
-           llvm::zip_equal(op.getStates(), operands.getInit()))
-        firstStep.map(state, init);
-      for (Operation &inner : op.getBody().front().without_terminator())
-        b.clone(inner, firstStep);
+      for (auto [x, operand] :
+           llvm::zip_equal(op->getOperands(), operands.getOperands()))
+        firstStep.map(x, operand);
+      copyFirstStep(op, firstStep, b);
     }
     SmallVector<Value> stacks;
     for (auto [output, stack] :
@@ -99,6 +95,41 @@ private:
           emptyTensor(b, loc, cast<RankedTensorType>(stack.getType()), sizes));
     }
     return stacks;
+  }
+
+  /// Maps the values of the body to copies of those of the first step. A loop
+  /// in it is copied for the shapes of its results only.
+  static void copyFirstStep(ktn::ScanOp op, IRMapping &copies, OpBuilder &b) {
+    Location loc = op.getLoc();
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    for (auto [slice, x] : llvm::zip_equal(op.getSlices(), op.getXs()))
+      copies.map(slice, sliceAt(b, loc, copies.lookupOrDefault(x), zero));
+    for (auto [state, init] : llvm::zip_equal(op.getStates(), op.getInit()))
+      copies.map(state, copies.lookupOrDefault(init));
+    for (Operation &inner : op.getBody().front().without_terminator()) {
+      auto loop = dyn_cast<ktn::ScanOp>(inner);
+      if (!loop) {
+        b.clone(inner, copies);
+        continue;
+      }
+      copyFirstStep(loop, copies, b);
+      for (auto [state, init] :
+           llvm::zip_equal(loop.getFinalStates(), loop.getInit()))
+        copies.map(state, copies.lookupOrDefault(init));
+      OpFoldResult steps =
+          loop.getXs().empty()
+              ? OpFoldResult(b.getIndexAttr(loop.getLength().value_or(0)))
+              : sizeOf(b, loc, copies.lookupOrDefault(loop.getXs()[0]), 0);
+      for (auto [stack, output] : llvm::zip_equal(loop.getStackedOutputs(),
+                                                  loop.getYieldedOutputs())) {
+        SmallVector<OpFoldResult> sizes = {steps};
+        llvm::append_range(sizes,
+                           sizesOf(b, loc, copies.lookupOrDefault(output)));
+        copies.map(stack,
+                   emptyTensor(b, loc, cast<RankedTensorType>(stack.getType()),
+                               sizes));
+      }
+    }
   }
 
   static void fillBody(ktn::ScanOp op, ValueRange xs, scf::ForOp loop,

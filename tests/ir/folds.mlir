@@ -85,3 +85,50 @@ func.func @effects() -> (tensor<4xf32>, tensor<4xf32>) {
   %2 = ktn.read @w : tensor<4xf32>
   return %0, %2 : tensor<4xf32>, tensor<4xf32>
 }
+
+// A loop loses the states, outputs and slices that no result needs, and what only
+// they need. The state that the other one reads stays.
+// CHECK-LABEL: func @unused_parts_of_a_loop(
+// CHECK-SAME:    %[[XS:.+]]: tensor<10x4xf32>, %{{.+}}: tensor<10x4xf32>, %[[A:.+]]: tensor<4xf32>
+// CHECK-NEXT:    %[[R:.+]]:2 = ktn.scan (%[[X:.+]] = %[[XS]] : tensor<10x4xf32>) init (%[[S:.+]] = %[[A]] : tensor<4xf32>, %[[T:.+]] = %[[A]] : tensor<4xf32>) {
+// CHECK-NEXT:      %[[N:.+]] = ktn.mul %[[S]], %[[T]]
+// CHECK-NEXT:      %[[M:.+]] = ktn.add %[[T]], %[[X]]
+// CHECK-NEXT:      ktn.yield %[[N]], %[[M]]
+// CHECK:         return %[[R]]#0
+func.func @unused_parts_of_a_loop(%xs: tensor<10x4xf32>, %ys: tensor<10x4xf32>, %a: tensor<4xf32>) -> tensor<4xf32> {
+  %r:4 = ktn.scan (%x = %xs : tensor<10x4xf32>, %y = %ys : tensor<10x4xf32>) init (%s = %a : tensor<4xf32>, %t = %a : tensor<4xf32>, %u = %a : tensor<4xf32>) {
+    %n = ktn.mul %s, %t : tensor<4xf32>
+    %m = ktn.add %t, %x : tensor<4xf32>
+    %k = ktn.mul %u, %y : tensor<4xf32>
+    ktn.yield %n, %m, %k, %k : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  } -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<10x4xf32>)
+  return %r#0 : tensor<4xf32>
+}
+
+// A slice stays where it alone tells the number of steps.
+// CHECK-LABEL: func @counted_by_a_slice(
+// CHECK-NEXT:    ktn.scan (%{{.+}} = %{{.+}} : tensor<?xf32>) init (%[[S:.+]] = %{{.+}} : tensor<4xf32>) {
+// CHECK-NEXT:      ktn.mul %[[S]], %[[S]]
+func.func @counted_by_a_slice(%xs: tensor<?xf32>, %a: tensor<4xf32>) -> tensor<4xf32> {
+  %r = ktn.scan (%x = %xs : tensor<?xf32>) init (%s = %a : tensor<4xf32>) {
+    %n = ktn.mul %s, %s : tensor<4xf32>
+    ktn.yield %n : tensor<4xf32>
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+
+// Two slices of one tensor are one; a state that stays what it is is no state.
+// CHECK-LABEL: func @repeated_parts_of_a_loop(
+// CHECK-SAME:    %[[XS:.+]]: tensor<10x4xf32>, %[[A:.+]]: tensor<4xf32>)
+// CHECK-NEXT:    %[[R:.+]] = ktn.scan (%[[X:.+]] = %[[XS]] : tensor<10x4xf32>) init () {
+// CHECK-NEXT:      %[[P:.+]] = ktn.mul %[[X]], %[[X]]
+// CHECK-NEXT:      %[[Q:.+]] = ktn.add %[[P]], %[[A]]
+// CHECK:         return %[[A]], %[[R]]
+func.func @repeated_parts_of_a_loop(%xs: tensor<10x4xf32>, %a: tensor<4xf32>) -> (tensor<4xf32>, tensor<10x4xf32>) {
+  %r:2 = ktn.scan (%x = %xs : tensor<10x4xf32>, %y = %xs : tensor<10x4xf32>) init (%s = %a : tensor<4xf32>) {
+    %p = ktn.mul %x, %y : tensor<4xf32>
+    %q = ktn.add %p, %s : tensor<4xf32>
+    ktn.yield %s, %q : tensor<4xf32>, tensor<4xf32>
+  } -> (tensor<4xf32>, tensor<10x4xf32>)
+  return %r#0, %r#1 : tensor<4xf32>, tensor<10x4xf32>
+}

@@ -40,3 +40,42 @@ func.func @second_order(%x: tensor<3xf32>) -> tensor<3xf32> {
   %ddx = ktn.gradients %dx wrt %x : tensor<3xf32> wrt tensor<3xf32>
   return %ddx : tensor<3xf32>
 }
+
+// The loop stacks the states before each step. A loop in the other direction takes
+// them and sums up the gradient of what the body takes from outside.
+// CHECK-LABEL: func @loop(
+// CHECK-SAME:    %[[XS:.+]]: tensor<10x4xf32>, %[[S0:.+]]: tensor<4xf32>, %[[W:.+]]: tensor<4xf32>)
+// CHECK-DAG:     %[[ZERO:.+]] = ktn.constant dense<0.000000e+00> : tensor<4xf32>
+// CHECK:         %[[KEPT:.+]]:2 = ktn.scan (%{{.+}} = %[[XS]] : tensor<10x4xf32>) init (%[[S:.+]] = %[[S0]] : tensor<4xf32>) {
+// CHECK:           ktn.yield %{{.+}}, %[[S]]
+// CHECK:         ktn.scan (%{{.+}} = %[[KEPT]]#1 : tensor<10x4xf32>) init (%[[DS:.+]] = %{{.+}} : tensor<4xf32>, %[[SUM:.+]] = %[[ZERO]] : tensor<4xf32>) reverse {
+// CHECK:           %[[NEXT:.+]] = ktn.add %[[SUM]], %{{.+}}
+// CHECK:           ktn.yield %{{.+}}, %[[NEXT]] : tensor<4xf32>, tensor<4xf32>
+func.func @loop(%xs: tensor<10x4xf32>, %s0: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %last = ktn.scan (%x = %xs : tensor<10x4xf32>) init (%s = %s0 : tensor<4xf32>) {
+    %p = ktn.mul %s, %w : tensor<4xf32>
+    %n = ktn.add %p, %x : tensor<4xf32>
+    ktn.yield %n : tensor<4xf32>
+  } -> tensor<4xf32>
+  %g:2 = ktn.gradients %last wrt %s0, %w : tensor<4xf32> wrt tensor<4xf32>, tensor<4xf32>
+  return %g#0, %g#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// The slices' gradients are stacked; a counter has none and goes nowhere.
+// CHECK-LABEL: func @slices(
+// CHECK-SAME:    %[[XS:.+]]: tensor<?x4xf32>, %{{.+}}: tensor<i32>)
+// CHECK:         %[[BACK:.+]]:2 = ktn.scan {{.+}} init (%{{.+}} = %{{.+}} : tensor<4xf32>) reverse {
+// CHECK:           ktn.yield %{{.+}}, %{{.+}} : tensor<4xf32>, tensor<4xf32>
+// CHECK:         return %[[BACK]]#1
+func.func @slices(%xs: tensor<?x4xf32>, %n0: tensor<i32>) -> tensor<?x4xf32> {
+  %zero = ktn.constant dense<0.0> : tensor<4xf32>
+  %one = ktn.constant dense<1> : tensor<i32>
+  %count, %last = ktn.scan (%x = %xs : tensor<?x4xf32>) init (%c = %n0 : tensor<i32>, %s = %zero : tensor<4xf32>) {
+    %next = ktn.add %c, %one : tensor<i32>
+    %p = ktn.mul %s, %x : tensor<4xf32>
+    %t = ktn.tanh %p : tensor<4xf32>
+    ktn.yield %next, %t : tensor<i32>, tensor<4xf32>
+  } -> (tensor<i32>, tensor<4xf32>)
+  %dx = ktn.gradients %last wrt %xs : tensor<4xf32> wrt tensor<?x4xf32>
+  return %dx : tensor<?x4xf32>
+}
