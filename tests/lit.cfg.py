@@ -29,7 +29,9 @@ config.test_exec_root = os.path.join(build, "tests")
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), llvm_tools, os.environ["PATH"]]
 )
-for name in ("HOME", "KERAS_HOME", "CCACHE_DIR", "ASAN_OPTIONS"):
+config.environment["KERATIN_CACHE_DIR"] = ""
+sanitizers = ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS")
+for name in ("HOME", "KERAS_HOME", "CCACHE_DIR") + sanitizers:
     if name in os.environ:
         config.environment[name] = os.environ[name]
 

@@ -4,7 +4,7 @@
 
 writes DIR/MISTAKE.keras (or .h5) from a good file in MODELS, and prints what
 keratinc says. Exits with 0 if keratinc refused as it should: exit code 1, no
-signal, nothing on stdout, within a second or so. The lit tests beside this file
+signal, nothing on stdout, and an end in sight. The lit tests beside this file
 check the lines. Only Python's standard library is needed.
 """
 
@@ -14,11 +14,10 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import warnings
 import zipfile
 
-SECONDS = 5  # generous: machines of continuous integration are slow
+SECONDS = 120  # when there is no end in sight, even with sanitizers
 
 
 class Model:
@@ -409,20 +408,17 @@ def main(name, models, folder):
     os.makedirs(folder)
     path = os.path.join(folder, name + ".keras")
     MISTAKES[name](models, path)
-    start = time.monotonic()
     run = subprocess.run(
         ["keratinc", path, "-o", os.path.join(folder, "out")],
         capture_output=True,
         text=True,
+        timeout=SECONDS,
     )
-    seconds = time.monotonic() - start
     sys.stdout.write(run.stderr)
     if run.returncode != 1:
         sys.exit(f"exit code {run.returncode}, expected 1")
     if run.stdout:
         sys.exit("wrote to stdout: " + run.stdout)
-    if seconds > SECONDS:
-        sys.exit(f"took {seconds:.1f} s")
 
 
 if __name__ == "__main__":
