@@ -4,6 +4,7 @@ ctest passes the build tree; by hand, `lit-22 tests/passes` takes `build`.
 """
 
 import os
+import re
 import shutil
 
 import lit.formats
@@ -30,13 +31,25 @@ config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), llvm_tools, os.environ["PATH"]]
 )
 config.environment["KERATIN_CACHE_DIR"] = ""
-sanitizers = ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS")
-for name in ("HOME", "KERAS_HOME", "CCACHE_DIR") + sanitizers:
+for name in ("HOME", "KERAS_HOME", "CCACHE_DIR", "ASAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# The debug preset: who links the runtime links the sanitizers as well.
+runtime = os.path.join(build, "lib", "libkeratin_rt.a")
+with open(os.path.join(build, "CMakeCache.txt")) as cache:
+    found = re.search(r"^LLVM_USE_SANITIZER:\w+=(.+)$", cache.read(), re.M)
+if found:
+    runtime += " -fsanitize=" + found.group(1).replace(";", ",").lower()
+    leaks = os.path.join(config.test_source_root, "leaks.supp")
+    config.environment["LSAN_OPTIONS"] = (
+        f"suppressions={leaks}:print_suppressions=0"
+    )
+    config.environment["UBSAN_OPTIONS"] = "print_stacktrace=1"
+
 config.substitutions += [
     ("%root", root),
+    ("%runtime", runtime),
     ("%build", build),
     ("%models", os.path.join(root, "tests", "models")),
     ("%shared_models", shared_models),
