@@ -6,7 +6,7 @@ JOBS  := $(shell nproc)
 # Without it ccache does not take what was compiled with a precompiled header.
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: build demo test bench lint docs install ulp zoo deps clean
+.PHONY: build demo test bench lint docs install ulp zoo keras2-tests deps clean
 
 build: $(BUILD)/build.ninja
 	cmake --build --preset release
@@ -33,6 +33,12 @@ ulp: build
 # the network and a few GB of disk.
 zoo: build
 	tests/zoo/run $(BUILD)
+
+# All tests of Keras 2.3.1 on the Python package, with old and with present-day
+# versions of what Keras needs. Needs the network; takes minutes.
+keras2-tests: build
+	python3 tests/keras2/run.py $(BUILD) pinned
+	python3 tests/keras2/run.py $(BUILD) modern
 
 lint: deps-lint $(BUILD)/build.ninja
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-22 --dry-run --Werror

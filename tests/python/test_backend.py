@@ -1,0 +1,187 @@
+"""The functions of the API: that they are there, and what is Python's own."""
+
+import inspect
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+from keratin import _keratin
+from keratin import backend as K
+
+SIGNATURES = pathlib.Path(__file__).with_name("keras_signatures.txt")
+
+
+def arguments_of(function):
+    """(name, default as text) of each argument."""
+    if inspect.isfunction(function):
+        return [
+            (name, None if p.default is p.empty else repr(p.default))
+            for name, p in inspect.signature(function).parameters.items()
+            if p.kind is not p.VAR_KEYWORD
+        ]
+    text = function.__nb_signature__[0][0]
+    inner = text[text.index("(") + 1 : text.rindex(") ->")]
+    parts = re.split(r", (?=\w+:)", inner) if inner else []
+    return [
+        (part.split(":")[0], part.rpartition(" = ")[2] if " = " in part else None)
+        for part in parts
+    ]
+
+
+def defaults_agree(ours, theirs):
+    if ours is None or theirs is None:
+        return ours == theirs
+    ours, theirs = eval(ours), eval(theirs)
+    # None is Keras' word for "not told" where it does not have the empty name.
+    return ours == theirs or (ours is None and theirs == "")
+
+
+@pytest.mark.parametrize("line", SIGNATURES.read_text().splitlines())
+def test_has_the_arguments_and_defaults_of_keras(line):
+    name, wanted = re.fullmatch(r"(\w+)\((.*)\)", line).groups()
+    # What ast.unparse prints of a definition is one again.
+    scope = {}
+    exec(f"def function({wanted}): pass", scope)
+    theirs = arguments_of(scope["function"])
+    ours = arguments_of(getattr(K, name))
+    # More optional ones may follow.
+    assert [n for n, _ in ours[: len(theirs)]] == [n for n, _ in theirs]
+    assert all(default is not None for _, default in ours[len(theirs) :])
+    for (argument, our), (_, their) in zip(ours, theirs):
+        assert defaults_agree(our, their), argument
+
+
+def test_functions_have_docstrings():
+    for name in dir(_keratin):
+        if not name.startswith("_") and name not in ("make_function", "follow_keras"):
+            assert getattr(_keratin, name).__doc__, name
+
+
+@pytest.mark.parametrize(
+    "value, dtype, expected",
+    [
+        (1, None, "float32"),
+        (np.ones(3), None, "float32"),
+        (np.arange(3), None, "float32"),
+        (np.arange(3), "int64", "int64"),
+        ([True, False], "bool", "bool"),
+        ([1.5], np.float64, "float64"),
+        ([1.5], "float16", "float16"),
+    ],
+)
+def test_variables_are_floats_unless_told(value, dtype, expected):
+    for make in (K.variable, K.constant):
+        x = make(value, dtype=dtype)
+        assert K.dtype(x) == expected and K.eval(x).dtype == expected
+        np.testing.assert_array_equal(K.eval(x), np.asarray(value, expected))
+
+
+def test_variables_own_their_values():
+    value = np.zeros(3, "float32")
+    x = K.variable(value)
+    value[:] = 1
+    read = K.get_value(x)
+    read[:] = 2
+    np.testing.assert_array_equal(K.get_value(x), np.zeros(3))
+
+
+def test_constant_takes_a_shape():
+    assert K.eval(K.constant(3, shape=(2, 2))).tolist() == [[3, 3], [3, 3]]
+    assert K.eval(K.constant([1, 2, 3, 4], shape=(2, 2))).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int16",
+                                   "int32", "int64", "uint8", "bool"])
+def test_arrays_of_every_dtype_and_order_go_in_and_out(dtype):
+    value = (np.arange(12).reshape(3, 4) % 2).astype(dtype)
+    for array in (value, value.T, value[::-1], value[:, 1:3], np.asfortranarray(value),
+                  value.astype(np.dtype(dtype).newbyteorder())):
+        np.testing.assert_array_equal(K.eval(K.variable(array, dtype)), array)
+
+
+def test_float16_and_float64_are_the_float_type_when_told():
+    try:
+        K.set_floatx("float64")
+        assert K.dtype(K.variable([1.0])) == "float64"
+        assert K.cast_to_floatx([1]).dtype == "float64"
+    finally:
+        K.set_floatx("float32")
+
+
+def test_names_are_scoped_and_unique():
+    with K.name_scope("block"):
+        with K.name_scope("dense"):
+            names = [K.variable(0.0, name="kernel").name for _ in range(2)]
+    assert names == ["block/dense/kernel", "block/dense/kernel_1"]
+
+
+def test_a_seed_of_numpy_repeats_what_is_built_after_it():
+    def draw():
+        np.random.seed(7)
+        return K.eval(K.random_uniform((4,)))
+
+    np.testing.assert_array_equal(draw(), draw())
+
+
+def test_updates_are_evaluated_and_waited_for():
+    count = K.variable(1.0)
+    assert K.eval(K.update_add(count, 2)) == 3
+    with K.control_dependencies([K.update_add(count, 1)]):
+        doubled = count * 2
+    assert K.eval(doubled) == 8
+
+
+def test_loops_call_python():
+    x = K.placeholder((None, 3, 2))
+    last, outputs, (state,) = K.rnn(
+        lambda element, states: (element + states[0], [element + states[0]]),
+        x,
+        [K.zeros_like(x[:, 0])],
+    )
+    value = np.arange(6.0).reshape(1, 3, 2)
+    results = K.function([x], [last, outputs, state])([value])
+    np.testing.assert_array_equal(results[0], value.sum(1))
+    np.testing.assert_array_equal(results[1], value.cumsum(1))
+    np.testing.assert_array_equal(results[2], value.sum(1))
+    x = K.constant([1.0, 2.0, 3.0])
+    assert K.eval(K.foldl(lambda a, b: a - b, x)) == -4
+    assert K.eval(K.foldr(lambda a, b: a - b, x)) == 0
+    assert K.eval(K.map_fn(lambda a: a * a, x)).tolist() == [1, 4, 9]
+
+
+def test_an_exception_in_a_step_is_the_callers():
+    class Mine(Exception):
+        pass
+
+    def step(element, states):
+        raise Mine
+
+    with pytest.raises(Mine):
+        K.rnn(step, K.placeholder((2, 3, 4)), [])
+    assert K.eval(K.variable(1.0) + 1) == 2
+
+
+def test_branches_are_called_once_and_only_when_taken():
+    calls = []
+
+    def branch(name):
+        calls.append(name)
+        return K.variable(1.0)
+
+    K.in_train_phase(lambda: branch("train"), lambda: branch("test"), training=1)
+    assert calls == ["train"]
+    del calls[:]
+    K.in_train_phase(lambda: branch("train"), lambda: branch("test"))
+    assert sorted(calls) == ["test", "train"]
+
+
+def test_print_tensor_prints_when_it_is_computed(capsys):
+    x = K.placeholder((1, 1))
+    y = K.print_tensor(x, "msg") + 1
+    function = K.function([x], [y])
+    assert capsys.readouterr().out == ""
+    assert function([np.ones((1, 1))])[0] == 2
+    assert capsys.readouterr().out == "msg [[1.]]\n"
+    K.clear_session()
