@@ -218,12 +218,17 @@ Value Graph::valueOf(const Tensor &tensor) {
   return Value::getFromOpaquePointer(tensor.value);
 }
 
+Value Graph::checkedValueOf(const Tensor &tensor) {
+  Value value = valueOf(tensor);
+  if (!llvm::is_contained(blocks, value.getParentBlock()))
+    throw Error("a tensor made inside the step of a loop is used outside of "
+                "it: return it from the step");
+  return value;
+}
+
 Value Graph::unwrap(const Tensor &tensor, DType dtype) {
   if (tensor.kind == Tensor::Kind::Value) {
-    Value value = valueOf(tensor);
-    if (!llvm::is_contained(blocks, value.getParentBlock()))
-      throw Error("a tensor made inside the step of a loop is used outside of "
-                  "it: return it from the step");
+    Value value = checkedValueOf(tensor);
     ControlScope *scope = ControlScope::current(*this);
     return scope ? scope->after(value) : value;
   }
@@ -338,6 +343,11 @@ Operation *Graph::create(OperationState &state) {
     return Error(diagnostics.message("the operands do not fit", mnemonic,
                                      CalledAs::current(mnemonic)));
   };
+  // Tensors of a body that becomes no op may be held.
+  llvm::scope_exit keepBodies([&] {
+    for (std::unique_ptr<Region> &body : state.regions)
+      abandoned.push_back(std::move(body));
+  });
   if (state.types.empty()) {
     inferTypes(state);
     if (state.types.empty())
@@ -348,9 +358,12 @@ Operation *Graph::create(OperationState &state) {
   Operation *op = Operation::create(state);
   blocks.back()->push_back(op);
   if (failed(verify(op, /*verifyRecursively=*/false))) {
+    for (auto [body, region] : llvm::zip_equal(state.regions, op->getRegions()))
+      body->takeBody(region);
     op->erase();
     throw error();
   }
+  keepBodies.release();
   inheritTraits(op);
   if (ControlScope *scope = ControlScope::current(*this))
     scope->noteMade(op);
@@ -424,16 +437,18 @@ Operation *Graph::append(std::string_view mnemonic, const Tensors &operands,
 Tensors Graph::appendGradients(const Tensor &loss, const Tensors &variables) {
   OperationState state(locationFor("gradients"),
                        ktn::GradientsOp::getOperationName());
-  state.addOperands(unwrap(loss));
+  // As they are: a loss does not depend on what waits beside it.
+  state.addOperands(checkedValueOf(loss));
   for (const Tensor &variable : variables)
-    state.addOperands(unwrap(variable));
+    state.addOperands(checkedValueOf(variable));
   state.addAttribute(
       "operandSegmentSizes",
       DenseI32ArrayAttr::get(context.get(),
                              {1, static_cast<int32_t>(variables.size())}));
+  ControlScope *scope = ControlScope::current(*this);
   Tensors gradients;
   for (Value gradient : create(state)->getResults())
-    gradients.push_back(wrap(gradient));
+    gradients.push_back(wrap(scope ? scope->after(gradient) : gradient));
   return gradients;
 }
 

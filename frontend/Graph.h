@@ -99,6 +99,8 @@ public:
   /// goes. A number becomes a constant of `dtype`. In a ControlDependencies
   /// scope it is the value after the assignments that are waited for.
   mlir::Value unwrap(const Tensor &tensor, DType dtype = floatx());
+  /// The value of a tensor that may be used where the next op goes.
+  mlir::Value checkedValueOf(const Tensor &tensor);
   /// The same without a look at where it may be used.
   static mlir::Value valueOf(const Tensor &tensor);
   static mlir::RankedTensorType typeOf(const Tensor &tensor) {

@@ -117,21 +117,24 @@ void manual_variable_initialization(bool value) {
 bool is_manual_variable_initialization() { return manualInitialization; }
 
 static std::mutex seedMutex;
-static std::function<uint64_t()> seedSource;
+static std::shared_ptr<std::function<uint64_t()>> seedSource;
 
 void set_seed_source(std::function<uint64_t()> source) {
   std::lock_guard<std::mutex> lock(seedMutex);
-  seedSource = std::move(source);
+  seedSource.reset();
+  if (source)
+    seedSource = std::make_shared<std::function<uint64_t()>>(std::move(source));
 }
 
 uint64_t draw_seed() {
-  std::function<uint64_t()> source;
+  // Called outside of the lock: a source may wait for somebody who draws.
+  std::shared_ptr<std::function<uint64_t()>> source;
   {
     std::lock_guard<std::mutex> lock(seedMutex);
     source = seedSource;
   }
   if (source)
-    return source();
+    return (*source)();
   std::random_device device;
   return (uint64_t(device()) << 32) | device();
 }

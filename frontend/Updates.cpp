@@ -79,7 +79,7 @@ Value Graph::appendAfter(Value value, ValueRange events) {
   OperationState state(locationFor("after"), ktn::AfterOp::getOperationName());
   state.addOperands(value);
   state.addOperands(events);
-  return create(state)->getResult(0);
+  return createAtTop(state)->getResult(0);
 }
 
 static thread_local std::vector<std::unique_ptr<ControlScope>> scopes;
@@ -143,7 +143,8 @@ Value ControlScope::after(Value value) {
 }
 
 Value ControlScope::afterAll(Value value) {
-  if (events.empty())
+  // What is made inside the step of a loop waits with the loop.
+  if (events.empty() || value.getParentBlock() != graph->getTopBlock())
     return value;
   if (auto found = known.find(value); found != known.end())
     return found->second;

@@ -151,7 +151,9 @@ Array eval(const Tensor &x) {
                 ", not a tensor");
   if (is_variable(x))
     return get_value(x);
-  return function({}, {x}, {}, {.function = "eval"})({}).front();
+  return function({}, {x}, {}, {.function = "eval"},
+                  {.foldVariables = false})({})
+      .front();
 }
 
 Array get_value(const Tensor &x) {

@@ -166,6 +166,25 @@ TEST(UpdateErrors, NameTheVariableThatALoopAssigns) {
               ThrowsMessage<Error>(HasSubstr("'inner' is assigned inside")));
 }
 
+TEST(Updates, TrainWithoutCompilingAnew) {
+  K::Tensor x = K::placeholder({None, 1}), y = K::placeholder({None, 1});
+  K::Tensor w = K::variable(Array::full({1, 1}, 0)), b = scalar(0);
+  K::Tensor loss = K::mean(K::square(K::dot(x, w) + b - y));
+  K::Tensors slopes = K::gradients(loss, {w, b});
+  K::Function step = K::function(
+      {x, y}, {loss},
+      {K::update_sub(w, slopes[0] * .1), K::update_sub(b, slopes[1] * .1)}, {},
+      {.foldVariables = false});
+  Array xs = Array::of<float>({4, 1}, {-1, 0, 1, 2});
+  Array ys = Array::of<float>({4, 1}, {-1, 2, 5, 8});
+  const ktn_model_info_t *code = step.compiled({{4, 1}, {4, 1}});
+  for (int i = 0; i < 300; ++i)
+    step({xs, ys});
+  EXPECT_NEAR(valueOf(w), 3, 1e-3);
+  EXPECT_NEAR(valueOf(b), 2, 1e-3);
+  EXPECT_EQ(step.compiled({{4, 1}, {4, 1}}), code);
+}
+
 //===----------------------------------------------------------------------===//
 // After the updates
 //===----------------------------------------------------------------------===//
@@ -293,6 +312,29 @@ TEST(ControlDependencies, EndWithTheirScope) {
   }
   EXPECT_EQ(K::eval(v * 10.0).at(0), 10);
   EXPECT_EQ(valueOf(v), 1);
+}
+
+TEST(ControlDependencies, ReachIntoLoops) {
+  K::Tensor v = scalar(1), ys, twice;
+  {
+    K::ControlDependencies assigned({K::update_add(v, 1.0)});
+    ys = K::map_fn([&](const K::Tensor &x) { return x * v; },
+                   K::constant(Array::full({3}, 10)));
+    twice = v * 2.0;
+  }
+  std::vector<Array> values = K::function({}, {ys, twice})({});
+  EXPECT_EQ(values[0].at(2), 20);
+  EXPECT_EQ(values[1].at(0), 4);
+}
+
+TEST(ControlDependencies, SurroundGradients) {
+  K::Tensor v = scalar(1), w = scalar(3), gradient;
+  {
+    K::ControlDependencies assigned({K::update_add(v, 1.0)});
+    gradient = K::gradients(w * w, {w})[0];
+  }
+  EXPECT_EQ(K::eval(gradient).at(0), 6);
+  EXPECT_EQ(valueOf(v), 2);
 }
 
 TEST(ControlDependencies, HaveGradients) {
