@@ -121,15 +121,20 @@ private:
 
   /// For each block the window `taps` before it, and an axis for the phases.
   Value atTap(Value padded, ArrayRef<int64_t> taps) {
-    Shape starts(typeOf(padded).getRank(), 0), phases;
-    Shape ends(starts.size(), ShapedType::kDynamic), steps(starts.size(), 1);
+    RankedTensorType type = typeOf(padded);
+    Shape starts(type.getRank(), 0), ends(type.getRank(), ShapedType::kDynamic);
+    Shape phases;
+    bool isWhole = true;
     for (auto [axis, tap] : llvm::zip_equal(axes, taps)) {
       starts[axis.axis] = axis.before() - tap;
       ends[axis.axis] = starts[axis.axis] + axis.blocks();
+      isWhole &= axis.blocks() == type.getDimSize(axis.axis);
       phases.push_back(axis.axis + 1 + phases.size());
     }
-    Value slice = SliceOp::create(b, loc, padded, starts, ends, steps);
-    return ExpandDimsOp::create(b, loc, slice, phases);
+    if (!isWhole)
+      padded = SliceOp::create(b, loc, padded, starts, ends,
+                               Shape(type.getRank(), 1));
+    return ExpandDimsOp::create(b, loc, padded, phases);
   }
 
   /// A constant along the axes of the phases: `element` of the number within

@@ -139,7 +139,8 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
       borders.push_back({pad, destination});
   }
   if (!outputs.empty()) {
-    std::optional<Tiling> tiling = tilingOf(kernel, roots[0], unit);
+    std::optional<Tiling> tiling =
+        tilingOf(kernel, roots[0], unit, holdsSums(roots[0], outputs));
     if (!tiling)
       return false;
     if (tiling->reducesLanes)

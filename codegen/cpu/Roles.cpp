@@ -191,7 +191,7 @@ public:
       : kernel(kernel), root(root), unit(unit),
         accesses(accessesOf(kernel, root)) {}
 
-  std::optional<Tiling> run();
+  std::optional<Tiling> run(bool keepsSums);
 
 private:
   std::optional<unsigned> innermostOfOutput();
@@ -203,6 +203,8 @@ private:
   void pickProductRow(std::optional<int64_t> vectors);
   void pickWindowRow();
   void orderLoops();
+  int64_t bytesWalked(const Access &access);
+  void blockReductions();
   int64_t turnsOf(const Tiling::Level &level);
 
   std::optional<int64_t> extent(unsigned loop) {
@@ -462,6 +464,46 @@ void Classifier::orderLoops() {
     tiling.levels.push_back(columns);
 }
 
+/// The extent of a reduction that is not known is taken to be this.
+static constexpr int64_t manyTurns = 64;
+
+/// Bytes of what `access` reads, or of the cache lines that hold it, while one
+/// tile walks along the whole reduction.
+int64_t Classifier::bytesWalked(const Access &access) {
+  constexpr int64_t line = 64;
+  auto type = cast<ShapedType>(access.tensor.getType());
+  int64_t bytes = access.dependsOn(tiling.lane)
+                      ? int64_t(tiling.size.vectors) * tiling.lanes *
+                            llvm::divideCeil(type.getElementTypeBitWidth(), 8)
+                      : line;
+  for (unsigned loop : tiling.reductions)
+    if (access.dependsOn(loop))
+      bytes = llvm::SaturatingMultiply<uint64_t>(
+          bytes, extent(loop).value_or(manyTurns));
+  return bytes;
+}
+
+/// Where the cache does not hold what a tile reads until the next tile reads it
+/// again, as in the gradient of a kernel, which is a sum over all images.
+void Classifier::blockReductions() {
+  constexpr int64_t cacheBytes = 384 << 10, depthOfBlock = 256;
+  int64_t bytes = 0;
+  for (const Access &access : accesses)
+    bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
+  if (bytes <= cacheBytes || tiling.blocked)
+    return;
+  int64_t depth = 1, below = 1;
+  unsigned inner = tiling.reductions.size();
+  while (inner > 0 && depth < depthOfBlock) {
+    below = depth;
+    depth *= extent(tiling.reductions[--inner]).value_or(manyTurns);
+  }
+  tiling.outerReductions = inner;
+  int64_t step = llvm::divideCeil(depthOfBlock, below);
+  if (extent(tiling.reductions[inner]).value_or(INT64_MAX) > step)
+    tiling.blockStep = step;
+}
+
 /// Turns of the loop of a level; ShapedType::kDynamic where not known.
 int64_t Classifier::turnsOf(const Tiling::Level &level) {
   std::optional<int64_t> known = extent(level.loop);
@@ -475,7 +517,7 @@ int64_t Classifier::turnsOf(const Tiling::Level &level) {
   return llvm::divideCeil(*known, step);
 }
 
-std::optional<Tiling> Classifier::run() {
+std::optional<Tiling> Classifier::run(bool keepsSums) {
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
     if (extent(loop) == 0)
       return std::nullopt;
@@ -504,6 +546,8 @@ std::optional<Tiling> Classifier::run() {
   if (!columns && !tiling.reducesLanes)
     tiling.size.vectors = 1;
   orderLoops();
+  if (keepsSums && product && tiling.row && !tiling.reductions.empty())
+    blockReductions();
   SmallVector<int64_t> turns;
   for (const Tiling::Level &level : tiling.levels)
     turns.push_back(turnsOf(level));
@@ -512,8 +556,8 @@ std::optional<Tiling> Classifier::run() {
 }
 
 std::optional<Tiling> tilingOf(Kernel &kernel, linalg::GenericOp root,
-                               const VectorUnit &unit) {
-  return Classifier(kernel, root, unit).run();
+                               const VectorUnit &unit, bool keepsSums) {
+  return Classifier(kernel, root, unit).run(keepsSums);
 }
 
 } // namespace keratin

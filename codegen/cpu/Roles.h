@@ -42,9 +42,15 @@ struct Tiling {
   };
   llvm::SmallVector<Level> levels;        ///< of the parallel loops
   llvm::SmallVector<unsigned> reductions; ///< loops around the taps
-  llvm::SmallVector<unsigned> taps;       ///< reductions that are unrolled
-  unsigned lane = 0;                      ///< the loop that vectors go along
-  bool reducesLanes = false;              ///< and it is a reduction
+  /// How many of `reductions` are outside of `levels`, so that all tiles read a
+  /// block before the next one is read; their sums wait in the output. The next
+  /// of `reductions` goes from block to block in steps of `blockStep`.
+  unsigned outerReductions = 0;
+  int64_t blockStep = 0; ///< 0: it is done in one block
+  bool inBlocks() const { return outerReductions != 0 || blockStep != 0; }
+  llvm::SmallVector<unsigned> taps; ///< reductions that are unrolled
+  unsigned lane = 0;                ///< the loop that vectors go along
+  bool reducesLanes = false;        ///< and it is a reduction
   std::optional<unsigned> row;
   std::optional<unsigned> shared; ///< the level that threads share
   bool keepsWeights = false;      ///< of a window, in registers over all rows
@@ -56,9 +62,10 @@ struct Tiling {
   bool panel = false;
 };
 
-/// How to tile `root`; null when scalar loops are the way.
+/// How to tile `root`; null when scalar loops are the way. `keepsSums`: the
+/// output can hold the sums of `root` until they are complete.
 std::optional<Tiling> tilingOf(Kernel &kernel, mlir::linalg::GenericOp root,
-                               const VectorUnit &unit);
+                               const VectorUnit &unit, bool keepsSums);
 
 } // namespace keratin
 

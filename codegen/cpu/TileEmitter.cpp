@@ -5,6 +5,10 @@
 // each row, and issues one FMA for each pair. Edges are smaller tiles of the
 // exact rest, not masks.
 //
+// A reduction in blocks is done in stages, each over all tiles: the output is
+// set to the initial sums, each block is added to it, and at last it is made
+// what the kernel computes from the sums.
+//
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/TileEmitter.h"
 
@@ -60,8 +64,13 @@ private:
   void fillPanelLoops(ArrayRef<unsigned> loops);
   void keepWeights();
 
+  void emitStages();
+  void emitBlocks(ArrayRef<unsigned> outer);
   void emitTile();
   Sums startSums();
+  Sums readSums();
+  void writeSums(ValueRange sums);
+  Value destinationTensor();
   Sums reduce(ArrayRef<unsigned> loops, ValueRange sums);
   Sums step(ValueRange sums);
   void forEachTap(llvm::function_ref<void(ArrayRef<AffineExpr>)> body);
@@ -84,6 +93,11 @@ private:
   SmallVector<Column> columns;
   Value panel;
   unsigned blockDim = 0;
+
+  // A reduction in blocks.
+  enum class Stage { Whole, Start, Add, Finish };
+  Stage stage = Stage::Whole;
+  std::pair<Value, Value> block; ///< of the loop that goes from block to block
 };
 
 } // namespace
@@ -91,12 +105,42 @@ private:
 void TileEmitter::run() {
   if (tiling.blocked)
     layOutBlocks();
+  auto emit = [&] { tiling.inBlocks() ? emitStages() : emitLevel(0); };
   if (tiling.shared)
-    return emitLevel(0);
+    return emit();
   kernel.emitOnce([&] {
     LaneReader::Scope scope(reader);
-    emitLevel(0);
+    emit();
   });
+}
+
+void TileEmitter::emitStages() {
+  stage = Stage::Start;
+  emitLevel(0);
+  stage = Stage::Add;
+  emitBlocks(ArrayRef(tiling.reductions).take_front(tiling.outerReductions));
+  stage = Stage::Finish;
+  if (outputs[0].tensor != root->getResult(0))
+    emitLevel(0);
+}
+
+void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
+  if (!outer.empty())
+    return span(outer[0], kernel.index(0), kernel.loopExtent(root, outer[0]), 1,
+                [&] { emitBlocks(outer.drop_front()); });
+  if (tiling.blockStep == 0)
+    return emitLevel(0);
+  unsigned loop = tiling.reductions[tiling.outerReductions];
+  Value extent = kernel.loopExtent(root, loop);
+  Value step = kernel.index(tiling.blockStep);
+  emitLoop(b, loc, kernel.index(0), extent, step, {},
+           [&](Value from, ValueRange) -> Sums {
+             LaneReader::Scope scope(reader);
+             Value to = arith::AddIOp::create(b, loc, from, step);
+             block = {from, arith::MinUIOp::create(b, loc, to, extent)};
+             emitLevel(0);
+             return {};
+           });
 }
 
 /// Gives the operand in blocks its memory: the packed argument, or a panel of
@@ -443,8 +487,18 @@ unsigned TileEmitter::sumWidth(unsigned column) {
 
 void TileEmitter::emitTile() {
   LaneReader::Scope scope(reader);
-  Sums sums = reduce(tiling.reductions, startSums());
-  finishTile(sums);
+  auto reductions =
+      ArrayRef(tiling.reductions).drop_front(tiling.outerReductions);
+  switch (stage) {
+  case Stage::Whole:
+    return finishTile(reduce(reductions, startSums()));
+  case Stage::Start:
+    return writeSums(startSums());
+  case Stage::Add:
+    return writeSums(reduce(reductions, readSums()));
+  case Stage::Finish:
+    return finishTile(readSums());
+  }
 }
 
 /// The initial sums, rows by columns by results.
@@ -465,12 +519,51 @@ TileEmitter::Sums TileEmitter::startSums() {
   return sums;
 }
 
+/// The argument of the kernel on tensors that the output is written to.
+Value TileEmitter::destinationTensor() {
+  for (BlockArgument argument : kernel.from().getArguments())
+    if (kernel.memrefOf(argument) == outputs[0].destination)
+      return argument;
+  llvm_unreachable("a result without a destination");
+}
+
+/// The sums so far, which are in the output.
+TileEmitter::Sums TileEmitter::readSums() {
+  const Output &output = outputs[0];
+  Sums sums;
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned column = 0; column < columns.size(); ++column) {
+      unsigned width = columns[column].width;
+      Lanes lanes =
+          reader.read(destinationTensor(),
+                      at(output.place, pointOf(row, column, taps)), width);
+      sums.push_back(reader.materialize(lanes, width));
+    }
+  return sums;
+}
+
+void TileEmitter::writeSums(ValueRange sums) {
+  const Output &output = outputs[0];
+  auto next = sums.begin();
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned column = 0; column < columns.size(); ++column)
+      reader.write({*next++, {}}, output.destination,
+                   at(output.place, pointOf(row, column, taps)),
+                   columns[column].width);
+}
+
 TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
                                       ValueRange sums) {
   if (loops.empty())
     return step(sums);
-  return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
-                  kernel.index(1), sums, [&](Value iv, ValueRange inner) {
+  Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
+  if (tiling.blockStep != 0 &&
+      loops[0] == tiling.reductions[tiling.outerReductions])
+    std::tie(from, to) = block;
+  return emitLoop(b, loc, from, to, kernel.index(1), sums,
+                  [&](Value iv, ValueRange inner) {
                     LaneReader::Scope scope(reader);
                     reader.bind(loops[0], iv);
                     return reduce(loops.drop_front(), inner);
@@ -521,6 +614,21 @@ void TileEmitter::finishTile(ValueRange sums) {
         reader.write(lanes, output.destination, at(output.place, point), width);
       }
     }
+}
+
+bool holdsSums(linalg::GenericOp root, ArrayRef<Output> outputs) {
+  if (outputs.size() != 1 || root.getNumResults() != 1 ||
+      getElementTypeOrSelf(outputs[0].tensor) !=
+          getElementTypeOrSelf(root.getResult(0)))
+    return false;
+  for (auto [loop, kind] : llvm::enumerate(root.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::parallel &&
+        staticLoopExtent(root, loop) != 1 &&
+        llvm::none_of(outputs[0].place, [&](AffineExpr expr) {
+          return expr.isFunctionOfDim(loop);
+        }))
+      return false;
+  return true;
 }
 
 void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,

@@ -17,6 +17,9 @@ struct Output {
   Position place;
 };
 
+/// Whether `outputs` are one, that has a place for each sum of `root`.
+bool holdsSums(mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs);
+
 /// Emits the loops of `root` as `tiling` says; each tile is a rectangle of
 /// rows and vectors of columns, from which the outputs are computed and stored.
 void emitTiles(Kernel &kernel, mlir::linalg::GenericOp root,

@@ -246,3 +246,41 @@ func.func private @scores(%q: tensor<4x28x8xf32>, %k: tensor<4x32x8xf32>, %out: 
   } -> tensor<4x28x32xf32>
   return %y : tensor<4x28x32xf32>
 }
+
+// -----
+
+// A sum so long that one tile walks through more than a cache goes block by
+// block over all tiles. The output holds the sums between the blocks; what is
+// computed from them comes at the end.
+// CHECK-LABEL: func private @long_sum(
+// CHECK-SAME:    %[[X:.+]]: memref<16384x28xf32>, %[[Z:.+]]: memref<16384x32xf32>, %[[W:.+]]: memref<28x32xf32>, %[[OUT:.+]]: memref<28x32xf32>
+// CHECK:         %[[STEP:.+]] = arith.constant 256 : index
+// CHECK:         %[[ZERO:.+]] = vector.broadcast %{{.+}} : f32 to vector<16xf32>
+// CHECK:         vector.store %[[ZERO]], %[[OUT]]
+// CHECK:         scf.for %[[FROM:.+]] = %{{.+}} to %{{.+}} step %[[STEP]] {
+// CHECK:           %[[TO:.+]] = arith.minui
+// CHECK:           vector.load %[[OUT]]
+// CHECK:           scf.for %{{.+}} = %[[FROM]] to %[[TO]] {{.+}} -> ({{((vector<16xf32>(, )?){28})}})
+// CHECK:           vector.store %{{.+}}, %[[OUT]]
+// CHECK-NOT:     arith.subf
+// CHECK:         vector.load %[[OUT]]
+// CHECK:         arith.subf
+// CHECK:         vector.store %{{.+}}, %[[OUT]]
+func.func private @long_sum(%x: tensor<16384x28xf32>, %z: tensor<16384x32xf32>, %w: tensor<28x32xf32>, %out: tensor<28x32xf32>) -> tensor<28x32xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<28x32xf32>) -> tensor<28x32xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %z : tensor<16384x28xf32>, tensor<16384x32xf32>) outs(%start : tensor<28x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<28x32xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%w, %sum : tensor<28x32xf32>, tensor<28x32xf32>) outs(%out : tensor<28x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %t = arith.subf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<28x32xf32>
+  return %y : tensor<28x32xf32>
+}

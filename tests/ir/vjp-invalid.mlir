@@ -24,3 +24,21 @@ func.func @f(%x: tensor<5x9xf32>, %i: tensor<5xi32>) -> tensor<5x9xf32> {
   %1 = ktn.gradients %0 wrt %x : tensor<5xf32> wrt tensor<5x9xf32>
   return %1 : tensor<5x9xf32>
 }
+
+// -----
+
+func.func @f(%x: tensor<2x?x3xf32>, %w: tensor<3x3x6xf32>) -> tensor<2x?x3xf32> {
+  // expected-error @below {{has no gradient: spatial axis 0 has an unknown extent in 'tensor<2x?x3xf32>'}}
+  %0 = ktn.conv %x, %w strides [1] padding [0, 0] dilation [1] channels_last : tensor<2x?x3xf32>, tensor<3x3x6xf32> -> tensor<2x?x6xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<2x?x6xf32> wrt tensor<2x?x3xf32>
+  return %1 : tensor<2x?x3xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2x?x3xf32>) -> tensor<2x?x3xf32> {
+  // expected-error @below {{has no gradient: spatial axis 0 has an unknown extent in 'tensor<2x?x3xf32>'}}
+  %0 = ktn.max_pool %x size [2] strides [2] padding [0, 0] channels_last : tensor<2x?x3xf32> -> tensor<2x?x3xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<2x?x3xf32> wrt tensor<2x?x3xf32>
+  return %1 : tensor<2x?x3xf32>
+}

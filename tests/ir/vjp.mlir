@@ -76,3 +76,48 @@ func.func @steps(%x: tensor<4xf32>) -> tensor<4xf32> {
   %4 = ktn.gradients %3 wrt %x : tensor<4xf32> wrt tensor<4xf32>
   return %4 : tensor<4xf32>
 }
+
+// By the image a convolution is transposed, by the kernel it is the third form.
+// CHECK-LABEL: func @conv(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x9x4xf32>, %[[W:.+]]: tensor<3x2x6xf32>, %[[DY:.+]]: tensor<?x5x6xf32>)
+// CHECK:         ktn.broadcast_to
+// CHECK:         %[[DY1:.+]] = ktn.mul {{.*}}%[[DY]]
+// CHECK-DAG:     ktn.conv_transpose %[[DY1]], %[[W]] strides [2] padding [1, 1] dilation [1] to [9] channels_last {groups = 2 : i64}
+// CHECK-DAG:     ktn.conv_kernel_grad %[[X]], %[[DY1]] window [3] strides [2] padding [1, 1] dilation [1] {groups = 2 : i64}
+func.func @conv(%x: tensor<?x9x4xf32>, %w: tensor<3x2x6xf32>, %dy: tensor<?x5x6xf32>) -> (tensor<?x9x4xf32>, tensor<3x2x6xf32>) {
+  %0 = ktn.conv %x, %w strides [2] padding [1, 1] dilation [1] channels_last {groups = 2} : tensor<?x9x4xf32>, tensor<3x2x6xf32> -> tensor<?x5x6xf32>
+  %1 = ktn.mul %0, %dy : tensor<?x5x6xf32>
+  %2:2 = ktn.gradients %1 wrt %x, %w : tensor<?x5x6xf32> wrt tensor<?x9x4xf32>, tensor<3x2x6xf32>
+  return %2#0, %2#1 : tensor<?x9x4xf32>, tensor<3x2x6xf32>
+}
+
+// The gradients of the third form are the other two.
+// CHECK-LABEL: func @conv_kernel_grad(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x9x4xf32>, %[[Z:.+]]: tensor<?x5x6xf32>, %[[W:.+]]: tensor<3x4x6xf32>)
+// CHECK:         %[[W1:.+]] = ktn.mul {{.*}}%[[W]]
+// CHECK-DAG:     ktn.conv_transpose %[[Z]], %[[W1]] strides [2] padding [1, 1] dilation [1] to [9]
+// CHECK-DAG:     ktn.conv %[[X]], %[[W1]] strides [2] padding [1, 1] dilation [1]
+func.func @conv_kernel_grad(%x: tensor<?x9x4xf32>, %z: tensor<?x5x6xf32>, %w: tensor<3x4x6xf32>) -> (tensor<?x9x4xf32>, tensor<?x5x6xf32>) {
+  %0 = ktn.conv_kernel_grad %x, %z window [3] strides [2] padding [1, 1] dilation [1] : tensor<?x9x4xf32>, tensor<?x5x6xf32> -> tensor<3x4x6xf32>
+  %1 = ktn.mul %0, %w : tensor<3x4x6xf32>
+  %2:2 = ktn.gradients %1 wrt %x, %z : tensor<3x4x6xf32> wrt tensor<?x9x4xf32>, tensor<?x5x6xf32>
+  return %2#0, %2#1 : tensor<?x9x4xf32>, tensor<?x5x6xf32>
+}
+
+// Windows that do not overlap have one tap: each phase is compared with where
+// the maximum is. No element is moved but by the reshape.
+// CHECK-LABEL: func @max_pool(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x8x4xf32>
+// CHECK-DAG:     %[[NUMBERS:.+]] = ktn.constant {{.+}} : tensor<1x1x2x1xi32>
+// CHECK-DAG:     %[[Y:.+]] = ktn.max_pool %[[X]]
+// CHECK:         %[[INDEX:.+]] = ktn.max_pool_index %[[X]], %[[Y]]
+// CHECK:         %[[AT:.+]] = ktn.expand_dims %[[INDEX]], [2]
+// CHECK:         ktn.equal %[[AT]], %[[NUMBERS]]
+// CHECK:         ktn.select
+// CHECK-NOT:     ktn.slice
+// CHECK:         ktn.reshape
+func.func @max_pool(%x: tensor<?x8x4xf32>) -> tensor<?x8x4xf32> {
+  %0 = ktn.max_pool %x size [2] strides [2] padding [0, 0] channels_last : tensor<?x8x4xf32> -> tensor<?x4x4xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<?x4x4xf32> wrt tensor<?x8x4xf32>
+  return %1 : tensor<?x8x4xf32>
+}

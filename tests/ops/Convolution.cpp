@@ -155,37 +155,66 @@ static Row depthwise(const char *name, int64_t multiplier, K::Ints strides,
           .weights = 1};
 }
 
-/// x[n, p, c] w[q, f, c] is added to y[n, p * stride + q - before, f].
-static Row transposed(const char *name, int64_t extent, int64_t window,
-                      int64_t stride, const char *padding) {
-  bool same = padding == std::string("same");
-  int64_t out = same ? extent * stride
-                     : extent * stride + std::max<int64_t>(window - stride, 0);
-  int64_t before = same ? std::max<int64_t>(window - stride, 0) / 2 : 0;
-  return {.name = name,
-          .shapes = {{tableBatch, extent, extent, 4}, {window, window, 6, 4}},
-          .op =
-              [=](X x) {
-                return K::conv2d_transpose(x[0], x[1], {K::None, out, out, 6},
-                                           {stride, stride}, padding,
-                                           "channels_last");
-              },
-          .formula =
-              [=](const std::vector<Values> &x) {
-                Values y({x[0].shape[0], out, out, 6});
-                forEachIndex(x[0].shape, [&](S i) {
-                  forEachIndex({window, window, 6}, [&](S q) {
-                    int64_t row = i[1] * stride + q[0] - before;
-                    int64_t column = i[2] * stride + q[1] - before;
-                    if (row >= 0 && row < out && column >= 0 && column < out)
-                      y[{i[0], row, column, q[2]}] +=
-                          x[0][i] * x[1][{q[0], q[1], q[2], i[3]}];
-                  });
-                });
-                return y;
-              },
-          .tolerance = 4e-6,
-          .weights = 1};
+/// One transposed convolution of `rank` spatial axes of one extent.
+struct Transposed {
+  const char *name;
+  size_t rank;
+  int64_t extent, window, stride, dilation;
+  bool same, first;
+};
+
+/// x[n, p, c] w[q, f, c] is added to y[n, p * stride + q * dilation - before,
+/// f].
+static Row transposed(const Transposed &conv) {
+  constexpr int64_t in = 4, filters = 6;
+  int64_t reached = reach(conv.window, conv.dilation), stride = conv.stride;
+  int64_t rest = std::max<int64_t>(reached - stride, 0);
+  int64_t out = conv.extent * stride + (conv.same ? 0 : rest);
+  int64_t before = conv.same ? rest / 2 : 0;
+  auto imageShape = [=](int64_t batch, int64_t extent, int64_t channels,
+                        bool first) {
+    K::Shape shape(conv.rank + 2, extent);
+    shape.front() = batch;
+    (first ? shape[1] : shape.back()) = channels;
+    return shape;
+  };
+  K::Shape kernel(conv.rank, conv.window);
+  kernel.insert(kernel.end(), {filters, in});
+  return {
+      .name = conv.name,
+      .shapes = {imageShape(tableBatch, conv.extent, in, conv.first), kernel},
+      .op =
+          [=](X x) {
+            return K::conv_transpose(
+                x[0], x[1], imageShape(K::None, out, filters, conv.first),
+                K::Ints(conv.rank, stride), conv.same ? "same" : "valid",
+                conv.first ? "channels_first" : "channels_last",
+                K::Ints(conv.rank, conv.dilation));
+          },
+      .formula =
+          [=](const std::vector<Values> &x) {
+            Values image = conv.first ? permute(x[0], toLast(conv.rank)) : x[0];
+            Values y(imageShape(image.shape[0], out, filters, false));
+            forEachIndex(image.shape, [&](S i) {
+              forEachIndex(K::Shape(kernel.begin(), kernel.end() - 1),
+                           [&](S q) {
+                             K::Shape at = i, from = q;
+                             from.push_back(i.back());
+                             at.back() = q.back();
+                             for (size_t axis = 0; axis < conv.rank; ++axis) {
+                               int64_t &position = at[axis + 1];
+                               position = position * stride +
+                                          q[axis] * conv.dilation - before;
+                               if (position < 0 || position >= out)
+                                 return;
+                             }
+                             y[at] += image[i] * x[1][from];
+                           });
+            });
+            return conv.first ? permute(y, toFirst(conv.rank)) : y;
+          },
+      .tolerance = 4e-6,
+      .weights = 1};
 }
 
 /// A depthwise and then a 1x1 convolution.
@@ -227,10 +256,16 @@ std::vector<Row> convolutionRows() {
       depthwise("depthwise_conv2d", 1, {1, 1}, "same"),
       depthwise("depthwise_conv2d_multiplied", 2, {1, 1}, "valid"),
       depthwise("depthwise_conv2d_strided", 1, {2, 2}, "same"),
-      transposed("conv2d_transpose", 4, 3, 2, "valid"),
-      transposed("conv2d_transpose_same", 4, 3, 2, "same"),
-      transposed("conv2d_transpose_no_overlap", 3, 2, 2, "valid"),
   };
+  for (const Transposed &conv : std::vector<Transposed>{
+           {"conv2d_transpose", 2, 4, 3, 2, 1, false, false},
+           {"conv2d_transpose_same", 2, 4, 3, 2, 1, true, false},
+           {"conv2d_transpose_no_overlap", 2, 3, 2, 2, 1, false, false},
+           {"conv2d_transpose_channels_first", 2, 3, 3, 2, 1, true, true},
+           {"conv1d_transpose_dilated", 1, 5, 3, 1, 2, false, false},
+           {"conv3d_transpose", 3, 2, 2, 2, 1, true, false},
+       })
+    rows.push_back(transposed(conv));
   for (const Conv &conv : std::vector<Conv>{
            {"conv1d", {11}, 5, {3}, 7, {1}, {1}},
            {"conv1d_causal_dilated", {11}, 5, {3}, 7, {1}, {2}, "causal"},
@@ -242,6 +277,7 @@ std::vector<Row> convolutionRows() {
            {"conv2d_dilated", {9, 9}, 3, {3, 2}, 8, {1, 1}, {2, 3}},
            {"conv2d_even_window", {6, 6}, 3, {4, 2}, 5, {1, 1}, {1, 1}, "same"},
            {"conv2d_grouped", {6, 7}, 6, {3, 3}, 8, {1, 1}, {1, 1}, "same", 2},
+           {"conv1d_grouped_strided", {9}, 4, {3}, 6, {2}, {1}, "valid", 2},
            {"conv3d", {4, 5, 6}, 3, {2, 3, 2}, 5, {1, 1, 1}, {1, 1, 1}},
            {"conv3d_same",
             {4, 5, 4},

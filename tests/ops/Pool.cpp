@@ -10,64 +10,102 @@ namespace keratin::optest {
 using S = const K::Shape &;
 using X = const K::Tensors &;
 
-/// The maximum or the mean of the elements of each 2-D window that are inside
-/// x (channels_last).
-static Values pool2d(const Values &x, int64_t size, int64_t stride, bool same,
-                     bool isMax) {
-  K::Shape shape = x.shape;
-  int64_t before[2] = {0, 0};
-  for (int axis : {0, 1}) {
-    int64_t extent = x.shape[axis + 1];
-    int64_t out =
-        same ? (extent + stride - 1) / stride : (extent - size) / stride + 1;
+/// One pool; the lists have one entry a spatial axis.
+struct Pool {
+  const char *name;
+  K::Ints image; ///< spatial extents
+  K::Ints size, strides;
+  bool same;
+};
+
+constexpr int64_t channels = 5;
+
+/// The maximum or the mean of the elements of each window that are inside x
+/// (channels_last).
+static Values poolOf(const Pool &pool, bool isMax, const Values &x) {
+  size_t spatial = pool.image.size();
+  K::Shape shape = x.shape, before(spatial, 0);
+  for (size_t axis = 0; axis < spatial; ++axis) {
+    int64_t extent = pool.image[axis], size = pool.size[axis];
+    int64_t stride = pool.strides[axis];
+    int64_t out = pool.same ? (extent + stride - 1) / stride
+                            : (extent - size) / stride + 1;
     shape[axis + 1] = out;
-    if (same)
+    if (pool.same)
       before[axis] =
           std::max<int64_t>((out - 1) * stride + size - extent, 0) / 2;
   }
   return generate(shape, [&](S i) {
     double sum = 0, largest = -std::numeric_limits<double>::infinity();
     int64_t count = 0;
-    forEachIndex({size, size}, [&](S q) {
-      int64_t row = i[1] * stride + q[0] - before[0];
-      int64_t column = i[2] * stride + q[1] - before[1];
-      if (row < 0 || row >= x.shape[1] || column < 0 || column >= x.shape[2])
-        return;
-      double element = x[{i[0], row, column, i[3]}];
-      sum += element;
-      largest = std::max(largest, element);
+    forEachIndex(pool.size, [&](S q) {
+      K::Shape at = i;
+      for (size_t axis = 0; axis < spatial; ++axis) {
+        at[axis + 1] =
+            i[axis + 1] * pool.strides[axis] + q[axis] - before[axis];
+        if (at[axis + 1] < 0 || at[axis + 1] >= pool.image[axis])
+          return;
+      }
+      sum += x[at];
+      largest = std::max(largest, x[at]);
       ++count;
     });
     return isMax ? largest : sum / count;
   });
 }
 
+/// The permutations between channels_first and channels_last.
+static std::vector<int64_t> toLast(int64_t spatial) {
+  std::vector<int64_t> axes = {0};
+  for (int64_t axis = 0; axis < spatial; ++axis)
+    axes.push_back(axis + 2);
+  axes.push_back(1);
+  return axes;
+}
+static std::vector<int64_t> toFirst(int64_t spatial) {
+  std::vector<int64_t> axes = {0, spatial + 1};
+  for (int64_t axis = 0; axis < spatial; ++axis)
+    axes.push_back(axis + 1);
+  return axes;
+}
+
+static Row poolRow(const Pool &pool, bool isMax, bool first) {
+  K::Shape shape = pool.image;
+  shape.insert(first ? shape.begin() : shape.end(), channels);
+  shape.insert(shape.begin(), tableBatch);
+  const char *mode = isMax ? "max" : "avg";
+  int64_t spatial = pool.image.size();
+  return {.name = std::string(mode) + "_" + pool.name +
+                  (first ? "_channels_first" : ""),
+          .shapes = {shape},
+          .op =
+              [=](X x) {
+                return K::pool(
+                    x[0], pool.size, pool.strides, pool.same ? "same" : "valid",
+                    first ? "channels_first" : "channels_last", mode);
+              },
+          .formula =
+              [=](const std::vector<Values> &x) {
+                if (!first)
+                  return poolOf(pool, isMax, x[0]);
+                Values image = permute(x[0], toLast(spatial));
+                return permute(poolOf(pool, isMax, image), toFirst(spatial));
+              }};
+}
+
 static std::vector<Row> poolVariants() {
   std::vector<Row> rows;
-  for (const char *mode : {"max", "avg"})
-    for (bool same : {false, true})
-      for (bool first : {false, true}) {
-        bool isMax = mode == std::string("max");
-        K::Shape shape = {tableBatch, 7, 8, 5};
-        rows.push_back(
-            {.name = std::string(mode) + "_pool2d" + (same ? "_same" : "") +
-                     (first ? "_channels_first" : ""),
-             .shapes = {first ? K::Shape{tableBatch, 5, 7, 8} : shape},
-             .op =
-                 [=](X x) {
-                   return K::pool2d(
-                       x[0], {3, 3}, {2, 2}, same ? "same" : "valid",
-                       first ? "channels_first" : "channels_last", mode);
-                 },
-             .formula =
-                 [=](const std::vector<Values> &x) {
-                   if (!first)
-                     return pool2d(x[0], 3, 2, same, isMax);
-                   Values image = permute(x[0], {0, 2, 3, 1});
-                   return permute(pool2d(image, 3, 2, same, isMax),
-                                  {0, 3, 1, 2});
-                 }});
-      }
+  for (const Pool &pool : std::vector<Pool>{
+           {"pool2d", {7, 8}, {3, 3}, {2, 2}, false},
+           {"pool2d_same", {7, 8}, {3, 3}, {2, 2}, true},
+           {"pool1d", {9}, {2}, {2}, false},
+           {"pool2d_overlapping", {5, 4}, {3, 2}, {1, 1}, true},
+           {"pool2d_wide", {9, 3}, {7, 1}, {1, 2}, false},
+           {"pool3d", {4, 5, 3}, {2, 2, 3}, {2, 1, 2}, true},
+       })
+    for (bool isMax : {true, false})
+      for (bool first : {false, true})
+        rows.push_back(poolRow(pool, isMax, first));
   return rows;
 }
 
@@ -90,20 +128,6 @@ static double bilinear(const Values &x, S i, double row, double column) {
 
 std::vector<Row> poolRows() {
   std::vector<Row> rows = poolVariants();
-  rows.push_back({.name = "pool1d",
-                  .shapes = {{tableBatch, 9, 4}},
-                  .op =
-                      [](X x) {
-                        return K::pool1d(x[0], 2, 2, "valid", "channels_last",
-                                         "max");
-                      },
-                  .formula =
-                      [](const std::vector<Values> &x) {
-                        return generate({x[0].shape[0], 4, 4}, [&](S i) {
-                          return std::max(x[0][{i[0], 2 * i[1], i[2]}],
-                                          x[0][{i[0], 2 * i[1] + 1, i[2]}]);
-                        });
-                      }});
   rows.push_back(
       {.name = "global_pool",
        .shapes = {{tableBatch, 3, 4, 5}},

@@ -90,6 +90,24 @@ static Row arg(std::string name, Op op, double (*f)(List)) {
           .hasGradient = false};
 }
 
+/// f of the elements up to each one along axis 1.
+static Row cumulative(std::string name,
+                      K::Tensor (*op)(const K::Tensor &, int64_t),
+                      double (*f)(List)) {
+  return {.name = std::move(name),
+          .shapes = {{tableBatch, 6}},
+          .op = [op](const K::Tensors &x) { return op(x[0], 1); },
+          .formula =
+              [f](const std::vector<Values> &x) {
+                return generate(x[0].shape, [&](K::Shape index) {
+                  std::vector<double> elements;
+                  for (; index[1] >= 0; --index[1])
+                    elements.push_back(x[0][index]);
+                  return f(elements);
+                });
+              }};
+}
+
 std::vector<Row> reduceRows() {
   std::vector<Row> rows = {
       arg(
@@ -102,19 +120,8 @@ std::vector<Row> reduceRows() {
           [](List x) {
             return double(std::min_element(x.begin(), x.end()) - x.begin());
           }),
-      {.name = "cumsum",
-       .shapes = {{tableBatch, 6}},
-       .op = [](const K::Tensors &x) { return K::cumsum(x[0], 1); },
-       .formula =
-           [](const std::vector<Values> &x) {
-             return generate(x[0].shape, [&](K::Shape index) {
-               double result = 0;
-               for (int64_t last = index[1]; last >= 0; --last)
-                 result += x[0][{index[0], last}];
-               return result;
-             });
-           },
-       .hasGradient = false},
+      cumulative("cumsum", K::cumsum, sum),
+      cumulative("cumprod", K::cumprod, product),
   };
   auto add = [&](std::vector<Row> more) {
     rows.insert(rows.end(), more.begin(), more.end());
