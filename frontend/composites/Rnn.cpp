@@ -8,6 +8,31 @@ namespace keratin::backend {
 
 namespace {
 
+bool agree(int64_t a, int64_t b) { return a == None || b == None || a == b; }
+
+/// A step must return states like those that it takes.
+void checkStates(std::string_view function, const Tensors &before,
+                 const Tensors &after) {
+  for (size_t i = 0; i < before.size(); ++i) {
+    std::string name = "state " + std::to_string(i);
+    requireTensor(after[i], function, name + " that the step returns");
+    if (!after[i].id())
+      continue; // a number takes the shape that it needs
+    Shape from = int_shape(before[i]), to = int_shape(after[i]);
+    bool fits = from.size() == to.size() &&
+                std::equal(from.begin(), from.end(), to.begin(), agree);
+    if (!fits)
+      throw Error(std::string(function) + ": " + name + " has shape " +
+                  shapeName(from) + " but the step returns one of shape " +
+                  shapeName(to));
+    if (dtype(before[i]) != dtype(after[i]))
+      throw Error(std::string(function) + ": " + name + " has dtype " +
+                  std::string(dtypeName(dtype(before[i]))) +
+                  " but the step returns one of dtype " +
+                  std::string(dtypeName(dtype(after[i]))));
+  }
+}
+
 /// One call of rnn: what it was given, and how the pieces of a step combine.
 class Recurrence {
 public:
@@ -17,11 +42,12 @@ public:
 
   RnnResult run(const Tensor &inputs) {
     requireTensor(inputs, "rnn", "inputs");
-    if (ndim(inputs) < 3 - int64_t(options.time_major))
-      checkRank(inputs);
+    if (ndim(inputs) < 2)
+      throw Error("rnn: inputs has shape " + shapeName(int_shape(inputs)) +
+                  " but must have samples and time");
     sequence = options.time_major ? inputs : swapaxes(inputs, 0, 1);
     if (options.mask)
-      mask = timeMajorMask(options.mask);
+      mask = timeMajorMask(inputs);
     RnnResult result = options.unroll ? unroll() : scan();
     if (!options.time_major)
       result.outputs = swapaxes(result.outputs, 0, 1);
@@ -29,17 +55,19 @@ public:
   }
 
 private:
-  static void checkRank(const Tensor &inputs) {
-    if (ndim(inputs) < 2)
-      throw Error("rnn: inputs has shape " + shapeName(int_shape(inputs)) +
-                  " but must have samples and time");
-  }
-
-  Tensor timeMajorMask(const Tensor &given) const {
-    if (ndim(given) < 2)
-      throw Error("rnn: mask has shape " + shapeName(int_shape(given)) +
-                  " but must be (samples, time)");
-    Tensor flags = cast(given, DType::Bool);
+  Tensor timeMajorMask(const Tensor &inputs) const {
+    Shape given = int_shape(options.mask), expected = int_shape(inputs);
+    expected.resize(2);
+    bool fits = given.size() == 2;
+    for (size_t axis = 0; fits && axis < 2; ++axis)
+      fits = agree(given[axis], expected[axis]);
+    if (!fits)
+      throw Error(
+          "rnn: mask has shape " + shapeName(given) + " but inputs " +
+          shapeName(int_shape(inputs)) + " needs " +
+          (options.time_major ? "(time, samples) " : "(samples, time) ") +
+          shapeName(expected));
+    Tensor flags = cast(options.mask, DType::Bool);
     return options.time_major ? flags : swapaxes(flags, 0, 1);
   }
 
@@ -49,10 +77,12 @@ private:
     Tensors all = states;
     all.insert(all.end(), options.constants.begin(), options.constants.end());
     auto [output, next] = step(input, all);
+    requireTensor(output, "rnn", "the output of the step function");
     if (next.size() != states.size())
       throw Error("rnn: the step function returns " +
                   std::to_string(next.size()) + " states but takes " +
                   std::to_string(states.size()));
+    checkStates("rnn", states, next);
     return {output, next};
   }
 
@@ -86,7 +116,8 @@ private:
             return ScanStep{next, {output}};
           }
           return maskedStep(trace, slices[1], states, output, next);
-        });
+        },
+        options.checkpoint_every);
 
     RnnResult result;
     result.outputs = loop.outputs[0];
@@ -118,9 +149,7 @@ private:
       result.outputs = {choose(flags, output, 0)};
       return result;
     }
-    Shape shape = int_shape(output);
-    DType type = dtype(output);
-    Tensor zeros = trace.outside([&] { return zeroOutput(shape, type); });
+    Tensor zeros = trace.outside([&] { return zeroOutput(output); });
     Tensor previous = trace.addState(zeros);
     Tensor masked = choose(flags, output, previous);
     result.states.push_back(masked);
@@ -128,17 +157,19 @@ private:
     return result;
   }
 
-  /// Zeros in the shape of an output, whose batch is that of the inputs.
-  Tensor zeroOutput(const Shape &shape, DType type) const {
-    std::vector<Dim> dims;
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      if (shape[axis] == None && axis > 0)
-        throw Error("rnn: the step's output has shape " + shapeName(shape) +
-                    " but with a mask only its first extent may be unknown");
-      dims.push_back(shape[axis] == None ? extent(sequence, 1)
-                                         : Dim(shape[axis]));
-    }
-    return full(dims, 0, type);
+  /// Zeros in the shape of `output`, a tensor of a step, for outside of the
+  /// loop: what its type leaves open but the samples is that of a first step.
+  Tensor zeroOutput(const Tensor &output) const {
+    Shape shape = int_shape(output);
+    bool knowsAll = std::count(shape.begin(), shape.end(), None) ==
+                    (!shape.empty() && shape[0] == None);
+    if (!knowsAll)
+      return zeros_like(call(getitem(sequence, {0}), initial).first,
+                        dtype(output));
+    std::vector<Dim> dims(shape.begin(), shape.end());
+    if (!shape.empty() && shape[0] == None)
+      dims[0] = extent(sequence, 1);
+    return full(dims, 0, dtype(output));
   }
 
   //===--------------------------------------------------------------------===//
@@ -148,7 +179,9 @@ private:
   RnnResult unroll() {
     int64_t steps = int_shape(sequence)[0];
     if (steps == None)
-      throw Error("rnn: unrolling requires a fixed number of time steps but "
+      steps = options.input_length.value_or(None);
+    if (steps == None)
+      throw Error("rnn: unrolling requires a fixed number of timesteps but "
                   "inputs has shape " +
                   shapeName(int_shape(sequence)) + " (time first)");
     Tensors states = initial, outputs;
@@ -187,42 +220,89 @@ RnnResult rnn(const StepFunction &step_function, const Tensor &inputs,
 // Loops over elements
 //===----------------------------------------------------------------------===//
 
-Tensor map_fn(const UnaryFunction &fn, const Tensor &elems) {
-  ScanStep loop =
-      emitScan({elems}, {}, /*reverse=*/false,
-               [&](ScanTrace &, const Tensors &slices, const Tensors &) {
-                 return ScanStep{{}, {fn(slices[0])}};
-               });
-  return loop.outputs[0];
+Tensors map_fn(const MapFunction &fn, const Tensors &elems) {
+  if (elems.empty())
+    throw Error("map_fn: elems has no tensor");
+  for (const Tensor &each : elems)
+    requireTensor(each, "map_fn", "elems");
+  return emitScan(elems, {}, /*reverse=*/false,
+                  [&](ScanTrace &, const Tensors &slices, const Tensors &) {
+                    return ScanStep{{}, fn(slices)};
+                  })
+      .outputs;
 }
 
-static Tensor fold(const FoldFunction &fn, const Tensor &elems,
-                   const Tensor &initializer, bool reverse) {
-  Tensor rest = elems, start = initializer;
-  if (!start) {
-    start = getitem(elems, {reverse ? -1 : 0});
-    rest = getitem(
-        elems, {reverse ? Slice{std::nullopt, -1} : Slice{1, std::nullopt}});
-  } else if (!start.id()) {
-    Tensor element = getitem(elems, {0});
-    start = zeros_like(element, dtype(element)) + start;
-  }
-  ScanStep loop =
-      emitScan({rest}, {start}, reverse,
-               [&](ScanTrace &, const Tensors &slices, const Tensors &states) {
-                 return ScanStep{{fn(states[0], slices[0])}, {}};
-               });
-  return loop.states[0];
+Tensor map_fn(const UnaryFunction &fn, const Tensor &elems) {
+  auto all = [&](const Tensors &elements) { return Tensors{fn(elements[0])}; };
+  return map_fn(MapFunction(all), Tensors{elems})[0];
+}
+
+/// `start` in the shape and dtype of an element when it is a number.
+static Tensor startOf(const Tensor &start, const Tensor &elems) {
+  if (start.id())
+    return start;
+  Tensor element = getitem(elems, {0});
+  return zeros_like(element, dtype(element)) + start;
+}
+
+static Tensors fold(std::string_view function, const FoldsFunction &fn,
+                    Tensors elems, const Tensors &initializer, bool reverse) {
+  if (elems.empty())
+    throw Error(std::string(function) + ": elems has no tensor");
+  for (const Tensor &each : elems)
+    requireTensor(each, function, "elems");
+  Tensors start;
+  for (const Tensor &each : initializer)
+    start.push_back(startOf(each, elems[0]));
+  if (initializer.empty())
+    for (Tensor &each : elems) {
+      start.push_back(getitem(each, {reverse ? -1 : 0}));
+      each = getitem(
+          each, {reverse ? Slice{std::nullopt, -1} : Slice{1, std::nullopt}});
+    }
+  return emitScan(
+             elems, start, reverse,
+             [&](ScanTrace &, const Tensors &slices, const Tensors &states) {
+               Tensors next = fn(states, slices);
+               if (next.size() != states.size())
+                 throw Error(std::string(function) + ": the step returns " +
+                             std::to_string(next.size()) +
+                             " accumulators but takes " +
+                             std::to_string(states.size()));
+               checkStates(function, states, next);
+               return ScanStep{next, {}};
+             })
+      .states;
+}
+
+static Tensor foldOne(std::string_view function, const FoldFunction &fn,
+                      const Tensor &elems, const Tensor &initializer,
+                      bool reverse) {
+  auto all = [&](const Tensors &accumulators, const Tensors &elements) {
+    return Tensors{fn(accumulators[0], elements[0])};
+  };
+  Tensors start = initializer ? Tensors{initializer} : Tensors();
+  return fold(function, all, {elems}, start, reverse)[0];
 }
 
 Tensor foldl(const FoldFunction &fn, const Tensor &elems,
              const Tensor &initializer) {
-  return fold(fn, elems, initializer, /*reverse=*/false);
+  return foldOne("foldl", fn, elems, initializer, /*reverse=*/false);
+}
+
+Tensors foldl(const FoldsFunction &fn, const Tensors &elems,
+              const Tensors &initializer) {
+  return fold("foldl", fn, elems, initializer, /*reverse=*/false);
 }
 
 Tensor foldr(const FoldFunction &fn, const Tensor &elems,
              const Tensor &initializer) {
-  return fold(fn, elems, initializer, /*reverse=*/true);
+  return foldOne("foldr", fn, elems, initializer, /*reverse=*/true);
+}
+
+Tensors foldr(const FoldsFunction &fn, const Tensors &elems,
+              const Tensors &initializer) {
+  return fold("foldr", fn, elems, initializer, /*reverse=*/true);
 }
 
 } // namespace keratin::backend
