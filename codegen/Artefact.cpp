@@ -1,7 +1,9 @@
 //===- Artefact.cpp - entry points and descriptor of a model --------------===//
 #include "codegen/Artefact.h"
 
+#include "codegen/EntryPoint.h"
 #include "codegen/Hooks.h"
+#include "codegen/StateCode.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/IRBuilder.h"
@@ -27,111 +29,65 @@ Error checkModelName(StringRef name) {
   return Error::success();
 }
 
+Error checkEntryName(StringRef name) {
+  auto isWord = [](char c) { return isAlnum(c) || c == '_'; };
+  if (name.empty() || !all_of(name, isWord))
+    return createStringError("the function name '" + name +
+                             "' is not a C identifier");
+  // What the header says of every model.
+  static constexpr StringRef taken[] = {
+      "init",         "run",          "create",       "destroy",
+      "model_info",   "state_export", "state_import", "t",
+      "weights",      "hash",         "state_hash",   "set_profile",
+      "profile_hook", "profile_user"};
+  if (is_contained(taken, name) || name.ends_with("_run") ||
+      name.ends_with("_info"))
+    return createStringError("the function name '" + name +
+                             "' is one that every model has");
+  return Error::success();
+}
+
 namespace {
-
-/// A function being written: checks tell the error hook of a status and return
-/// it.
-class EntryPoint {
-public:
-  EntryPoint(Module &module, const Twine &name, ArrayRef<Type *> parameters,
-             GlobalValue::LinkageTypes linkage = GlobalValue::ExternalLinkage)
-      : b(module.getContext()) {
-    function = Function::Create(
-        FunctionType::get(b.getInt32Ty(), parameters, /*isVarArg=*/false),
-        linkage, name, module);
-    function->addFnAttr(Attribute::NoUnwind);
-    BasicBlock *entry = block("entry");
-    refuse = block("refuse");
-    b.SetInsertPoint(refuse);
-    status = b.CreatePHI(b.getInt32Ty(), 4);
-    b.CreateCall(errorHook(module), {b.CreateGlobalString(name.str()), status});
-    b.CreateRet(status);
-    b.SetInsertPoint(entry);
-  }
-
-  IRBuilder<> b;
-  Function *function;
-
-  Value *argument(unsigned index) { return function->getArg(index); }
-  BasicBlock *block(const Twine &name) {
-    return BasicBlock::Create(b.getContext(), name, function);
-  }
-  Type *pointer() { return b.getPtrTy(); }
-
-  void returnIf(Value *condition, ktn_status_t status) {
-    BasicBlock *next = block("next");
-    this->status->addIncoming(b.getInt32(status), b.GetInsertBlock());
-    b.CreateCondBr(condition, refuse, next);
-    b.SetInsertPoint(next);
-  }
-  void returnIfNull(Value *pointer) {
-    returnIf(b.CreateIsNull(pointer), KTN_INVALID_ARGUMENT);
-  }
-  void returnIfMisaligned(Value *pointer) {
-    Value *address = b.CreatePtrToInt(pointer, b.getInt64Ty());
-    Value *low = b.CreateAnd(address, b.getInt64(KTN_ALIGNMENT - 1));
-    returnIf(b.CreateIsNotNull(low), KTN_ARENA_MISALIGNED);
-  }
-  void finish() { b.CreateRet(b.getInt32(KTN_OK)); }
-
-  Value *load(Type *type, Value *base, uint64_t offset) {
-    return b.CreateLoad(type,
-                        b.CreateConstGEP1_64(b.getInt8Ty(), base, offset));
-  }
-  void store(Value *value, Value *base, uint64_t offset) {
-    b.CreateStore(value, b.CreateConstGEP1_64(b.getInt8Ty(), base, offset));
-  }
-
-private:
-  BasicBlock *refuse;
-  PHINode *status; // what is refused with
-};
-
-/// The fields of the header's `NAME_t`.
-struct ModelState {
-  static constexpr uint64_t weights = 0, arena = 8, arenaBytes = 16;
-};
 
 class ArtefactBuilder {
 public:
-  ArtefactBuilder(Module &module, const Signature &signature,
+  ArtefactBuilder(Module &module, const ModelSignature &model,
                   const ArtefactOptions &options)
-      : module(module), signature(signature), options(options),
-        compiled(module.getFunction(signature.function)),
-        b(module.getContext()) {}
+      : module(module), model(model), options(options), b(module.getContext()) {
+  }
 
   void build();
 
 private:
-  bool hasWeights() const { return signature.weightsBytes > 0; }
+  bool hasWeights() const { return model.weightsBytes > 0; }
 
   GlobalVariable *declareWeights();
-  Function *buildHash();
-  Function *buildInit();
-  Function *buildPredict();
-  Function *buildRun();
+  void buildInit();
+  void buildEntry(const Signature &signature);
+  Function *buildRun(const Signature &signature, const Twine &name);
   Function *buildSetProfile();
   void defineProfileFunction(GlobalVariable *hook, GlobalVariable *user);
 
-  void checkBatch(EntryPoint &entry, Value *batch);
-  Value *arenaBytes(EntryPoint &entry, Value *batch);
-  void callFunction(EntryPoint &entry, Value *weights, Value *arena,
-                    Value *batch, ArrayRef<Value *> tensors);
-  std::vector<TensorSignature> allTensors() const;
+  void checkBatch(EntryPoint &entry, const Signature &signature, Value *batch);
+  Value *arenaBytes(EntryPoint &entry, const Signature &signature,
+                    Value *batch);
+  void callFunction(EntryPoint &entry, const Signature &signature,
+                    Value *weights, Value *arena, Value *batch,
+                    ArrayRef<Value *> tensors);
 
   Constant *text(StringRef value);
   Constant *pair(const int64_t (&values)[2]);
   Constant *table(ArrayRef<Constant *> rows, const Twine &name);
   Constant *tensorTable(ArrayRef<TensorSignature> tensors, const Twine &name);
-  Constant *kernelTable();
-  GlobalVariable *buildInfo(Constant *weights, Function *run,
+  Constant *kernelTable(const Signature &signature, const Twine &name);
+  GlobalVariable *buildInfo(const Signature &signature, const Twine &prefix,
+                            const Twine &name, Constant *weights, Function *run,
                             Function *setProfile);
 
   Module &module;
-  const Signature &signature;
+  const ModelSignature &model;
   const ArtefactOptions &options;
-  Function *compiled; // what the entry points call
-  IRBuilder<> b;      // for types and constants
+  IRBuilder<> b; // for types and constants
 };
 
 } // namespace
@@ -140,7 +96,8 @@ private:
 // Entry points
 //===----------------------------------------------------------------------===//
 
-void ArtefactBuilder::checkBatch(EntryPoint &entry, Value *batch) {
+void ArtefactBuilder::checkBatch(EntryPoint &entry, const Signature &signature,
+                                 Value *batch) {
   IRBuilder<> &b = entry.b;
   if (signature.batch >= 0) {
     entry.returnIf(b.CreateICmpNE(batch, b.getInt64(signature.batch)),
@@ -153,30 +110,32 @@ void ArtefactBuilder::checkBatch(EntryPoint &entry, Value *batch) {
                  KTN_BATCH_OUT_OF_RANGE);
 }
 
-Value *ArtefactBuilder::arenaBytes(EntryPoint &entry, Value *batch) {
+Value *ArtefactBuilder::arenaBytes(EntryPoint &entry,
+                                   const Signature &signature, Value *batch) {
   IRBuilder<> &b = entry.b;
   return b.CreateAdd(b.getInt64(signature.arenaBytes[0]),
                      b.CreateMul(batch, b.getInt64(signature.arenaBytes[1])));
 }
 
-std::vector<TensorSignature> ArtefactBuilder::allTensors() const {
-  std::vector<TensorSignature> tensors = signature.inputs;
-  llvm::append_range(tensors, signature.outputs);
-  return tensors;
-}
-
-void ArtefactBuilder::callFunction(EntryPoint &entry, Value *weights,
+void ArtefactBuilder::callFunction(EntryPoint &entry,
+                                   const Signature &signature, Value *weights,
                                    Value *arena, Value *batch,
                                    ArrayRef<Value *> tensors) {
+  // Null weights stay null: a function without any does not look at them.
+  if (signature.weightsOffset > 0 && signature.weightsBytes > 0)
+    weights = entry.at(weights, signature.weightsOffset);
   SmallVector<Value *> arguments = {weights, arena, batch};
   llvm::append_range(arguments, tensors);
-  entry.b.CreateCall(compiled, arguments);
+  entry.b.CreateCall(module.getFunction(signature.function + ".main"),
+                     arguments);
 }
 
-/// NAME_run(weights, arena, batch, inputs, outputs): the descriptor's `run`.
-Function *ArtefactBuilder::buildRun() {
+/// The descriptor's `run`: (weights, arena, batch, inputs, outputs). State is
+/// among the inputs and outputs.
+Function *ArtefactBuilder::buildRun(const Signature &signature,
+                                    const Twine &name) {
   Type *pointer = b.getPtrTy();
-  EntryPoint entry(module, options.name + "_run",
+  EntryPoint entry(module, name,
                    {pointer, pointer, b.getInt64Ty(), pointer, pointer});
   Value *weights = entry.argument(0), *arena = entry.argument(1),
         *batch = entry.argument(2);
@@ -186,7 +145,7 @@ Function *ArtefactBuilder::buildRun() {
   }
   entry.returnIfNull(arena);
   entry.returnIfMisaligned(arena);
-  checkBatch(entry, batch);
+  checkBatch(entry, signature, batch);
   SmallVector<Value *> tensors;
   auto loadAll = [&](Value *list, size_t count) {
     if (count)
@@ -198,125 +157,142 @@ Function *ArtefactBuilder::buildRun() {
   };
   loadAll(entry.argument(3), signature.inputs.size());
   loadAll(entry.argument(4), signature.outputs.size());
-  callFunction(entry, weights, arena, batch, tensors);
+  callFunction(entry, signature, weights, arena, batch, tensors);
   entry.finish();
   return entry.function;
 }
 
-/// NAME_predict(model, batch, input…, output…).
-Function *ArtefactBuilder::buildPredict() {
+/// NAME_predict(model, batch, input…, output…). Variables are read where they
+/// are; their new values take their places when all are computed.
+void ArtefactBuilder::buildEntry(const Signature &signature) {
   Type *pointer = b.getPtrTy();
-  std::vector<TensorSignature> tensors = allTensors();
   SmallVector<Type *> parameters = {pointer, b.getInt64Ty()};
-  parameters.append(tensors.size(), pointer);
-  EntryPoint entry(module, options.name + "_predict", parameters);
-  Value *model = entry.argument(0), *batch = entry.argument(1);
-  entry.returnIfNull(model);
-  Value *arena = entry.load(pointer, model, ModelState::arena);
+  parameters.append(signature.callerInputs().size() +
+                        signature.callerOutputs().size(),
+                    pointer);
+  EntryPoint entry(module, options.name + "_" + signature.entry, parameters);
+  Value *instance = entry.argument(0), *batch = entry.argument(1);
+  entry.returnIfNull(instance);
+  Value *arena = entry.load(pointer, instance, ModelFields::arena);
   entry.returnIfNull(arena);
-  checkBatch(entry, batch);
-  Value *available = entry.load(b.getInt64Ty(), model, ModelState::arenaBytes);
-  entry.returnIf(entry.b.CreateICmpULT(available, arenaBytes(entry, batch)),
-                 KTN_ARENA_TOO_SMALL);
-  SmallVector<Value *> data;
-  for (size_t index = 0; index < tensors.size(); ++index) {
-    data.push_back(entry.argument(2 + index));
-    entry.returnIfNull(data.back());
-  }
-  Value *weights = entry.load(pointer, model, ModelState::weights);
-  callFunction(entry, weights, arena, batch, data);
+  checkBatch(entry, signature, batch);
+  Value *available =
+      entry.load(b.getInt64Ty(), instance, ModelFields::arenaBytes);
+  Value *used = arenaBytes(entry, signature, batch);
+  Value *needed =
+      entry.b.CreateAdd(used, entry.b.getInt64(signature.updateBytes));
+  entry.returnIf(entry.b.CreateICmpULT(available, needed), KTN_ARENA_TOO_SMALL);
+  Value *state = model.hasState()
+                     ? entry.load(pointer, instance, ModelFields::state)
+                     : nullptr;
+
+  unsigned next = 2;
+  SmallVector<Value *> tensors;
+  auto fromCaller = [&] {
+    Value *given = entry.argument(next++);
+    entry.returnIfNull(given);
+    tensors.push_back(given);
+  };
+  for (size_t index = 0; index < signature.inputs.size(); ++index)
+    if (int variable = signature.stateOfInput(index); variable < 0)
+      fromCaller();
+    else
+      tensors.push_back(entry.at(state, model.state[variable].offset));
+  struct Update {
+    Value *from, *to;
+    int64_t bytes;
+  };
+  SmallVector<Update> updates;
+  Value *fresh =
+      entry.b.CreateGEP(entry.b.getInt8Ty(), arena, used); // aligned: `used` is
+  for (size_t index = 0; index < signature.outputs.size(); ++index)
+    if (int variable = signature.stateOfOutput(index); variable < 0) {
+      fromCaller();
+    } else {
+      updates.push_back({fresh, entry.at(state, model.state[variable].offset),
+                         model.state[variable].tensor.unitBytes()});
+      tensors.push_back(fresh);
+      fresh = entry.at(fresh, alignTo(updates.back().bytes, KTN_ALIGNMENT));
+    }
+  Value *weights = entry.load(pointer, instance, ModelFields::weights);
+  callFunction(entry, signature, weights, arena, batch, tensors);
+  for (const Update &update : updates)
+    entry.b.CreateMemCpy(update.to, Align(KTN_ALIGNMENT), update.from,
+                         Align(KTN_ALIGNMENT), update.bytes);
   entry.finish();
-  return entry.function;
 }
 
-/// NAME_init(model, [weights, weights_size,] arena, arena_size).
-Function *ArtefactBuilder::buildInit() {
+/// NAME_init(model, [weights, weights_size,] [state, state_size,] arena,
+/// arena_size).
+void ArtefactBuilder::buildInit() {
   Type *pointer = b.getPtrTy(), *size = b.getInt64Ty();
   bool external = hasWeights() && !options.embedsWeights;
   SmallVector<Type *> parameters = {pointer};
   if (external)
     parameters.append({pointer, size});
+  if (model.hasState())
+    parameters.append({pointer, size});
   parameters.append({pointer, size});
   EntryPoint entry(module, options.name + "_init", parameters);
   unsigned next = 0;
-  Value *model = entry.argument(next++);
-  entry.returnIfNull(model);
+  Value *instance = entry.argument(next++);
+  entry.returnIfNull(instance);
   // A model whose init failed is refused by predict.
-  entry.store(Constant::getNullValue(pointer), model, ModelState::arena);
+  entry.store(Constant::getNullValue(pointer), instance, ModelFields::arena);
   Value *weights = Constant::getNullValue(pointer);
   if (external) {
     weights = entry.argument(next++);
     Value *weightsBytes = entry.argument(next++);
     entry.returnIfNull(weights);
     entry.returnIfMisaligned(weights);
-    entry.returnIf(entry.b.CreateICmpNE(
-                       weightsBytes, entry.b.getInt64(signature.weightsBytes)),
+    entry.returnIf(entry.b.CreateICmpNE(weightsBytes,
+                                        entry.b.getInt64(model.weightsBytes)),
                    KTN_WEIGHTS_MISMATCH);
-    Value *hash = entry.b.CreateCall(buildHash(), {weights});
+    Value *hash = entry.b.CreateCall(
+        buildHash(module, options.name + "_hash", model.weightsBytes),
+        {weights});
     entry.returnIf(
-        entry.b.CreateICmpNE(hash, entry.b.getInt64(signature.weightsHash)),
+        entry.b.CreateICmpNE(hash, entry.b.getInt64(model.weightsHash)),
         KTN_WEIGHTS_MISMATCH);
   } else if (hasWeights()) {
     weights = module.getNamedGlobal(options.name + "_weights");
   }
+  Value *state = nullptr;
+  if (model.hasState()) {
+    state = entry.argument(next++);
+    Value *stateSize = entry.argument(next++);
+    entry.returnIfNull(state);
+    entry.returnIfMisaligned(state);
+    entry.returnIf(
+        entry.b.CreateICmpULT(stateSize, entry.b.getInt64(model.stateBytes)),
+        KTN_STATE_TOO_SMALL);
+  }
   Value *arena = entry.argument(next++), *arenaSize = entry.argument(next++);
   entry.returnIfNull(arena);
   entry.returnIfMisaligned(arena);
-  Value *smallest =
-      arenaBytes(entry, b.getInt64(signature.batch >= 0 ? signature.batch : 1));
+  // Each function asks for more where it needs more.
+  Value *smallest = nullptr;
+  for (const Signature &signature : model.functions) {
+    Value *bytes =
+        arenaBytes(entry, signature,
+                   b.getInt64(signature.batch >= 0 ? signature.batch : 1));
+    bytes = entry.b.CreateAdd(bytes, entry.b.getInt64(signature.updateBytes));
+    smallest = smallest ? entry.b.CreateBinaryIntrinsic(Intrinsic::umin,
+                                                        smallest, bytes)
+                        : bytes;
+  }
   entry.returnIf(entry.b.CreateICmpULT(arenaSize, smallest),
                  KTN_ARENA_TOO_SMALL);
-  entry.store(weights, model, ModelState::weights);
-  entry.store(arenaSize, model, ModelState::arenaBytes);
-  entry.store(arena, model, ModelState::arena);
-  entry.finish();
-  return entry.function;
-}
-
-/// `ktn_hash` (runtime/Hash.c) of weightsBytes bytes, a multiple of 32.
-Function *ArtefactBuilder::buildHash() {
-  constexpr uint64_t factor = 0x9E3779B97F4A7C15u;
-  auto *function = Function::Create(
-      FunctionType::get(b.getInt64Ty(), {b.getPtrTy()}, false),
-      GlobalValue::InternalLinkage, options.name + "_hash", module);
-  function->addFnAttr(Attribute::NoUnwind);
-  LLVMContext &context = module.getContext();
-  auto *start = BasicBlock::Create(context, "start", function);
-  auto *loop = BasicBlock::Create(context, "loop", function);
-  auto *end = BasicBlock::Create(context, "end", function);
-  Value *data = function->getArg(0);
-
-  IRBuilder<> b(start);
-  auto *lanesType = FixedVectorType::get(b.getInt64Ty(), 4);
-  b.CreateBr(loop);
-
-  b.SetInsertPoint(loop);
-  PHINode *offset = b.CreatePHI(b.getInt64Ty(), 2);
-  PHINode *lanes = b.CreatePHI(lanesType, 2);
-  Value *block = b.CreateAlignedLoad(
-      lanesType, b.CreateGEP(b.getInt8Ty(), data, offset), Align(32));
-  Value *mixed = b.CreateMul(b.CreateXor(lanes, block),
-                             ConstantInt::get(lanesType, factor));
-  mixed = b.CreateXor(mixed, b.CreateLShr(mixed, 29));
-  Value *nextOffset = b.CreateAdd(offset, b.getInt64(32));
-  offset->addIncoming(b.getInt64(0), start);
-  offset->addIncoming(nextOffset, loop);
-  lanes->addIncoming(
-      ConstantDataVector::get(context, ArrayRef<uint64_t>{1, 2, 3, 4}), start);
-  lanes->addIncoming(mixed, loop);
-  b.CreateCondBr(
-      b.CreateICmpULT(nextOffset, b.getInt64(signature.weightsBytes)), loop,
-      end);
-
-  b.SetInsertPoint(end);
-  Value *hash = b.getInt64(signature.weightsBytes);
-  for (unsigned lane = 0; lane < 4; ++lane) {
-    Value *word = b.CreateExtractElement(mixed, lane);
-    hash = b.CreateMul(b.CreateXor(hash, word), b.getInt64(factor));
-    hash = b.CreateXor(hash, b.CreateLShr(hash, 32));
+  if (state) {
+    entry.b.CreateMemCpy(state, Align(KTN_ALIGNMENT),
+                         entry.at(weights, model.initialState),
+                         Align(KTN_ALIGNMENT), model.stateBytes);
+    entry.store(state, instance, ModelFields::state);
   }
-  b.CreateRet(hash);
-  return function;
+  entry.store(weights, instance, ModelFields::weights);
+  entry.store(arenaSize, instance, ModelFields::arenaBytes);
+  entry.store(arena, instance, ModelFields::arena);
+  entry.finish();
 }
 
 //===----------------------------------------------------------------------===//
@@ -408,18 +384,22 @@ Constant *ArtefactBuilder::tensorTable(ArrayRef<TensorSignature> tensors,
   return table(rows, name);
 }
 
-Constant *ArtefactBuilder::kernelTable() {
+Constant *ArtefactBuilder::kernelTable(const Signature &signature,
+                                       const Twine &name) {
   SmallVector<Constant *> rows;
   for (const KernelRow &kernel : signature.kernels)
     rows.push_back(
         ConstantStruct::getAnon({text(kernel.name), text(kernel.op),
                                  pair(kernel.flops), pair(kernel.bytes)}));
-  return table(rows, options.name + "_kernels");
+  return table(rows, name);
 }
 
 /// The fields of ktn_model_info_t, one by one. On a 64-bit target they lie as
 /// they do here; the assertions notice a field that was added to only one.
-GlobalVariable *ArtefactBuilder::buildInfo(Constant *weights, Function *run,
+GlobalVariable *ArtefactBuilder::buildInfo(const Signature &signature,
+                                           const Twine &prefix,
+                                           const Twine &name, Constant *weights,
+                                           Function *run,
                                            Function *setProfile) {
   static_assert(sizeof(ktn_model_info_t) == 144 &&
                 offsetof(ktn_model_info_t, num_inputs) == 40 &&
@@ -439,19 +419,18 @@ GlobalVariable *ArtefactBuilder::buildInfo(Constant *weights, Function *run,
        b.getInt32(signature.outputs.size()),
        b.getInt32(signature.kernels.size()),
        b.getInt32(0),
-       tensorTable(signature.inputs, options.name + "_inputs"),
-       tensorTable(signature.outputs, options.name + "_outputs"),
-       kernelTable(),
+       tensorTable(signature.inputs, prefix + "_inputs"),
+       tensorTable(signature.outputs, prefix + "_outputs"),
+       kernelTable(signature, prefix + "_kernels"),
        b.getInt64(signature.batch),
        pair(signature.arenaBytes),
-       b.getInt64(signature.weightsBytes),
-       b.getInt64(signature.weightsHash),
+       b.getInt64(model.weightsBytes),
+       b.getInt64(model.weightsHash),
        weights,
        run,
        setProfile ? static_cast<Constant *>(setProfile) : null});
   return new GlobalVariable(module, info->getType(), /*isConstant=*/true,
-                            GlobalValue::ExternalLinkage, info,
-                            options.name + "_model_info");
+                            GlobalValue::ExternalLinkage, info, name);
 }
 
 /// x86-64 reaches 2 GiB around an instruction. What might be further is laid
@@ -478,33 +457,46 @@ std::string embedFile(StringRef name, int64_t bytes, StringRef path,
 /// The symbol that `embedFile` defines.
 GlobalVariable *ArtefactBuilder::declareWeights() {
   auto *weights = new GlobalVariable(
-      module, ArrayType::get(b.getInt8Ty(), signature.weightsBytes),
+      module, ArrayType::get(b.getInt8Ty(), model.weightsBytes),
       /*isConstant=*/true, GlobalValue::ExternalLinkage,
       /*Initializer=*/nullptr, options.name + "_weights");
   weights->setVisibility(GlobalValue::HiddenVisibility);
   weights->setDSOLocal(true);
   weights->setAlignment(Align(KTN_ALIGNMENT));
-  if (isLarge(signature.weightsBytes, module.getTargetTriple()))
+  if (isLarge(model.weightsBytes, module.getTargetTriple()))
     weights->setCodeModel(CodeModel::Large);
   return weights;
 }
 
 void ArtefactBuilder::build() {
-  AttributeSet target(compiled->getAttributes().getFnAttrs());
-  compiled->setLinkage(GlobalValue::InternalLinkage);
-  // `NAME` itself may be a name of the user's program.
-  compiled->setName(signature.function + ".main");
+  Function *first = module.getFunction(model.functions[0].function);
+  AttributeSet target(first->getAttributes().getFnAttrs());
+  for (const Signature &signature : model.functions) {
+    Function *compiled = module.getFunction(signature.function);
+    compiled->setLinkage(GlobalValue::InternalLinkage);
+    // `NAME` itself may be a name of the user's program.
+    compiled->setName(signature.function + ".main");
+  }
 
   Constant *weights = Constant::getNullValue(b.getPtrTy());
   if (hasWeights() && options.embedsWeights)
     weights = declareWeights();
-  Function *run = buildRun();
-  buildPredict();
-  buildInit();
   Function *setProfile = options.profile ? buildSetProfile() : nullptr;
-  GlobalVariable *info = buildInfo(weights, run, setProfile);
-  if (options.exportModel)
-    GlobalAlias::create("keratin_model", info);
+  for (const Signature &signature : model.functions) {
+    buildEntry(signature);
+    bool isFirst = &signature == &model.functions[0];
+    std::string prefix =
+        isFirst ? options.name : options.name + "_" + signature.entry;
+    Function *run = buildRun(signature, prefix + "_run");
+    GlobalVariable *info = buildInfo(
+        signature, prefix, prefix + (isFirst ? "_model_info" : "_info"),
+        weights, run, setProfile);
+    if (isFirst && options.exportModel)
+      GlobalAlias::create("keratin_model", info);
+  }
+  buildInit();
+  if (model.hasState())
+    addStateFunctions(module, model, options.name);
   defineHooks(module);
   // The same machine for all of the object, or vectors would change registers
   // between caller and callee.
@@ -516,9 +508,9 @@ void ArtefactBuilder::build() {
           other.addFnAttr(target.getAttribute(key));
 }
 
-void addArtefact(Module &module, const Signature &signature,
+void addArtefact(Module &module, const ModelSignature &model,
                  const ArtefactOptions &options) {
-  ArtefactBuilder(module, signature, options).build();
+  ArtefactBuilder(module, model, options).build();
 }
 
 } // namespace keratin

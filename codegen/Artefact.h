@@ -27,11 +27,17 @@ llvm::StringRef compilerVersion();
 /// Why `name` cannot be the prefix of C symbols; success when it can.
 llvm::Error checkModelName(llvm::StringRef name);
 
-/// Adds `NAME_model_info`, `NAME_init`, `NAME_run` and `NAME_predict` to the
-/// module that holds `signature.function`, which becomes internal.
-/// docs/LINKING.md describes them from outside.
-void addArtefact(llvm::Module &module, const Signature &signature,
+/// Adds `NAME_init`, for each function `NAME_<entry>`, `NAME_<entry>_run` and
+/// `NAME_<entry>_info`, of the first `NAME_run` and `NAME_model_info` instead,
+/// and for state `NAME_state_export` and `NAME_state_import`. The module holds
+/// each `Signature::function`, which becomes internal. docs/LINKING.md
+/// describes them from outside.
+void addArtefact(llvm::Module &module, const ModelSignature &model,
                  const ArtefactOptions &options);
+
+/// Why `name` cannot be that of a function beside the others; success when it
+/// can.
+llvm::Error checkEntryName(llvm::StringRef name);
 
 /// Assembly that defines the embedded weights of the model `name`: the bytes of
 /// the file `path`. Megabytes of weights never are LLVM constants. The symbol

@@ -10,6 +10,7 @@
 #include "codegen/Object.h"
 #include "codegen/Signature.h"
 #include "codegen/Target.h"
+#include "codegen/Variables.h"
 #include "codegen/Weights.h"
 #include "codegen/cpu/CpuPasses.h"
 
@@ -17,6 +18,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/Linker/Linker.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Transforms/Utils/Cloning.h"
@@ -111,11 +113,10 @@ private:
 };
 } // namespace
 
-/// CompileOptions::inputShapes, before anything else is done.
+/// CompileOptions::inputShapes, before anything else is done: `shapes` are
+/// those of the first arguments of the function, the rest keep their types.
 static LogicalResult applyInputShapes(ModuleOp module,
-                                      const CompileOptions &options) {
-  if (options.inputShapes.empty())
-    return success();
+                                      ArrayRef<std::vector<int64_t>> shapes) {
   if (stageOf(module) != Stage::Graph)
     return module.emitError("is at the stage '")
            << stageName(stageOf(module))
@@ -123,20 +124,47 @@ static LogicalResult applyInputShapes(ModuleOp module,
   func::FuncOp function = findFunction(module);
   if (!function)
     return failure();
-  if (options.inputShapes.size() != function.getNumArguments())
-    return function.emitError("has ")
-           << function.getNumArguments() << " inputs, but "
-           << options.inputShapes.size() << " shapes are given";
   llvm::SmallVector<RankedTensorType> types;
-  for (auto [type, given] :
-       llvm::zip_equal(function.getArgumentTypes(), options.inputShapes)) {
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
+    types.push_back(cast<RankedTensorType>(type));
+    if (index >= shapes.size())
+      continue;
     llvm::SmallVector<int64_t> shape;
-    for (int64_t extent : given)
+    for (int64_t extent : shapes[index])
       shape.push_back(extent < 0 ? ShapedType::kDynamic : extent);
-    types.push_back(
-        RankedTensorType::get(shape, cast<ShapedType>(type).getElementType()));
+    types.back() = RankedTensorType::get(shape, types.back().getElementType());
   }
   return specializeShapes(function, types);
+}
+
+/// How many arguments of the part are the caller's; none without a function.
+static size_t countInputs(ModulePart &part) {
+  func::FuncOp function = findFunction(*part.module);
+  auto isState = [](int variable) { return variable >= 0; };
+  return function ? function.getNumArguments() -
+                        llvm::count_if(part.inputState, isState)
+                  : 0;
+}
+
+/// The same for the inputs of all functions of a module, one after the other.
+static LogicalResult applyInputShapes(SplitModule &split,
+                                      const CompileOptions &options) {
+  ArrayRef<std::vector<int64_t>> shapes = options.inputShapes;
+  if (shapes.empty())
+    return success();
+  size_t count = 0;
+  for (ModulePart &part : split.parts)
+    count += countInputs(part);
+  if (count != shapes.size())
+    return split.parts[0].module->emitError("has ")
+           << count << " inputs, but " << shapes.size() << " shapes are given";
+  for (ModulePart &part : split.parts) {
+    size_t inputs = countInputs(part);
+    if (failed(applyInputShapes(*part.module, shapes.take_front(inputs))))
+      return failure();
+    shapes = shapes.drop_front(inputs);
+  }
+  return success();
 }
 
 /// One pass manager a stage, so that each leaves a module that says where it
@@ -186,16 +214,14 @@ public:
       : loc(UnknownLoc::get(context)), options(options),
         target(std::move(target)) {}
 
-  /// Code of a module at the stage `loops`.
-  LogicalResult generate(ModuleOp module, const PipelineOptions &pipeline,
+  /// Adds the code of a part at the stage `loops`.
+  LogicalResult generate(ModulePart &part, const PipelineOptions &pipeline,
                          Progress &progress);
+  /// After all parts: joins their weights and the first values of `variables`.
+  LogicalResult finish(llvm::ArrayRef<ModuleVariable> variables);
 
-  llvm::ArrayRef<KernelRow> kernels() const override {
-    return signature.kernels;
-  }
-  std::pair<int64_t, int64_t> arenaBytes() const override {
-    return {signature.arenaBytes[0], signature.arenaBytes[1]};
-  }
+  llvm::ArrayRef<KernelRow> kernels() const override { return kernelRows; }
+  std::pair<int64_t, int64_t> arenaBytes() const override;
   const ktn_model_info_t *load() override;
   void setProfileHook(ktn_profile_fn_t hook, void *user) override;
   FailureOr<std::string> text(Emit emit) override;
@@ -204,6 +230,7 @@ public:
   FailureOr<CodeImage> takeImage();
 
 private:
+  LogicalResult layOutState(llvm::ArrayRef<ModuleVariable> variables);
   llvm::ArrayRef<char> weightBytes() const { return weights->getBuffer(); }
   bool embedsWeights() const {
     return options.weights == WeightsPlacement::Embed && !weightBytes().empty();
@@ -230,7 +257,9 @@ private:
   Location loc;
   CompileOptions options;
   Target target;
-  Signature signature;
+  ModelSignature signature;
+  std::vector<KernelRow> kernelRows; // of all functions
+  llvm::SmallVector<std::unique_ptr<llvm::WritableMemoryBuffer>> partWeights;
   std::unique_ptr<llvm::WritableMemoryBuffer> weights;
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code; // optimised, without entry points
@@ -266,21 +295,22 @@ static void addProfileCalls(func::FuncOp function) {
   }
 }
 
-LogicalResult Compiled::generate(ModuleOp module,
+LogicalResult Compiled::generate(ModulePart &part,
                                  const PipelineOptions &pipeline,
                                  Progress &progress) {
+  ModuleOp module = *part.module;
   func::FuncOp function = findFunction(module);
   if (!function)
     return failure();
   FailureOr<Signature> read = readSignature(function);
   if (failed(read))
     return failure();
-  signature = std::move(*read);
-  weights = collectWeights(function, signature.weightsBytes);
-  if (!weights)
+  read->entry = part.entry;
+  read->inputState = part.inputState;
+  read->outputState = part.outputState;
+  partWeights.push_back(collectWeights(function, read->weightsBytes));
+  if (!partWeights.back())
     return failure();
-  signature.weightsHash =
-      ktn_hash(weights->getBufferStart(), weights->getBufferSize());
   if (options.profile)
     addProfileCalls(function);
 
@@ -288,12 +318,85 @@ LogicalResult Compiled::generate(ModuleOp module,
     return failure();
   TimingScope scope = progress.begin("optimise code");
   llvm::Expected<std::unique_ptr<llvm::Module>> translated =
-      translate(module, signature.function, target, llvmContext);
+      translate(module, read->function, target, llvmContext);
   if (!translated)
     return report(loc, translated.takeError());
-  code = std::move(*translated);
-  optimizeCode(*code, target, options.optimize);
+  optimizeCode(**translated, target, options.optimize);
+  if (!code)
+    code = std::move(*translated);
+  else if (llvm::Linker::linkModules(*code, std::move(*translated)))
+    return emitError(loc) << "the code of the functions cannot be joined";
+  llvm::append_range(kernelRows, read->kernels);
+  signature.functions.push_back(std::move(*read));
   return success();
+}
+
+/// A place for each variable in the memory of an instance.
+LogicalResult Compiled::layOutState(llvm::ArrayRef<ModuleVariable> variables) {
+  std::string description;
+  llvm::raw_string_ostream os(description);
+  for (const ModuleVariable &variable : variables) {
+    FailureOr<TensorSignature> tensor =
+        tensorSignature(loc, variable.name, variable.type);
+    if (failed(tensor))
+      return failure();
+    os << variable.name << '\0' << variable.type << '\0';
+    signature.state.push_back({std::move(*tensor), signature.stateBytes});
+    signature.stateBytes +=
+        llvm::alignTo(signature.state.back().tensor.unitBytes(), KTN_ALIGNMENT);
+  }
+  signature.stateHash = ktn_hash(description.data(), description.size());
+  return success();
+}
+
+LogicalResult Compiled::finish(llvm::ArrayRef<ModuleVariable> variables) {
+  if (failed(layOutState(variables)))
+    return failure();
+  for (Signature &function : signature.functions) {
+    function.weightsOffset = signature.weightsBytes;
+    signature.weightsBytes += function.weightsBytes;
+    for (int variable : function.outputState)
+      if (variable >= 0)
+        function.updateBytes += llvm::alignTo(
+            signature.state[variable].tensor.unitBytes(), KTN_ALIGNMENT);
+  }
+  signature.initialState = signature.weightsBytes;
+  signature.weightsBytes += signature.stateBytes;
+
+  if (partWeights.size() == 1 && variables.empty()) {
+    weights = std::move(partWeights[0]);
+  } else {
+    weights = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(
+        signature.weightsBytes, "weights", llvm::Align(KTN_ALIGNMENT));
+    if (!weights)
+      return emitError(loc) << "no memory for " << signature.weightsBytes
+                            << " bytes of weights";
+    std::fill(weights->getBufferStart(), weights->getBufferEnd(), 0);
+    char *place = weights->getBufferStart();
+    for (auto &part : partWeights)
+      place = llvm::copy(part->getBuffer(), place);
+    for (auto [variable, placed] : llvm::zip_equal(variables, signature.state))
+      if (failed(copyElements(
+              variable.initialValue,
+              weights->getBuffer().slice(signature.initialState + placed.offset,
+                                         placed.tensor.unitBytes()))))
+        return emitError(loc) << "variable '" << variable.name
+                              << "' has no initial value of its type; was it "
+                                 "elided from the dump?";
+  }
+  partWeights.clear();
+  signature.weightsHash =
+      ktn_hash(weights->getBufferStart(), weights->getBufferSize());
+  return success();
+}
+
+std::pair<int64_t, int64_t> Compiled::arenaBytes() const {
+  std::pair<int64_t, int64_t> bytes = {0, 0};
+  for (const Signature &function : signature.functions)
+    bytes = {
+        std::max(bytes.first, function.arenaBytes[0] + function.updateBytes),
+        std::max(bytes.second, function.arenaBytes[1])};
+  return bytes;
 }
 
 /// The options that shaped the code, for the descriptor.
@@ -345,6 +448,9 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Compiled::objectForHere() {
     return llvm::createStringError(
         "code for " + target.description() +
         " cannot run in this process: the machine lacks its instructions");
+  if (signature.functions.size() > 1 || signature.hasState())
+    return llvm::createStringError(
+        "a model of several functions is run from files");
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   if (llvm::Error error =
@@ -564,19 +670,25 @@ static std::unique_ptr<Compiled> compileFor(OwningOpRef<ModuleOp> module,
                                             const CompileOptions &options,
                                             Target target,
                                             const PipelineOptions &pipeline) {
-  unsigned steps = static_cast<unsigned>(Stage::Llvm) -
-                   static_cast<unsigned>(stageOf(*module)) + 2;
-  Progress progress(options, steps);
-  if (stageOf(*module) == Stage::Llvm) {
+  Stage start = stageOf(*module);
+  if (start == Stage::Llvm) {
     module->emitError("the stage llvm has lost what an artefact must know: "
                       "start from the stage loops or before");
     return nullptr;
   }
   auto model = std::make_unique<Compiled>(module->getContext(), options,
                                           std::move(target));
-  if (failed(applyInputShapes(*module, options)) ||
-      failed(runStages(*module, Stage::Loops, pipeline, progress)) ||
-      failed(model->generate(*module, pipeline, progress)))
+  FailureOr<SplitModule> split = splitModule(std::move(module));
+  if (failed(split) || failed(applyInputShapes(*split, options)))
+    return nullptr;
+  unsigned steps =
+      static_cast<unsigned>(Stage::Llvm) - static_cast<unsigned>(start) + 1;
+  Progress progress(options, split->parts.size() * steps + 1);
+  for (ModulePart &part : split->parts)
+    if (failed(runStages(*part.module, Stage::Loops, pipeline, progress)) ||
+        failed(model->generate(part, pipeline, progress)))
+      return nullptr;
+  if (failed(model->finish(split->variables)))
     return nullptr;
   // What is left to do for a file or for load().
   progress.announce("emit code");
@@ -693,6 +805,21 @@ FailureOr<CodeImage> compileImage(OwningOpRef<ModuleOp> module,
   return model->takeImage();
 }
 
+/// CompileOptions::inputShapes, of a module of one function.
+static LogicalResult applyShapesOfOne(ModuleOp module,
+                                      const CompileOptions &options) {
+  if (options.inputShapes.empty())
+    return success();
+  func::FuncOp function = findFunction(module);
+  if (!function)
+    return failure();
+  if (options.inputShapes.size() != function.getNumArguments())
+    return function.emitError("has ")
+           << function.getNumArguments() << " inputs, but "
+           << options.inputShapes.size() << " shapes are given";
+  return applyInputShapes(module, options.inputShapes);
+}
+
 LogicalResult runPipeline(ModuleOp module, Stage to,
                           const CompileOptions &options) {
   Stage from = stageOf(module);
@@ -706,7 +833,7 @@ LogicalResult runPipeline(ModuleOp module, Stage to,
   loadDialects(module.getContext());
   Progress progress(options,
                     static_cast<unsigned>(to) - static_cast<unsigned>(from));
-  if (failed(applyInputShapes(module, options)) ||
+  if (failed(applyShapesOfOne(module, options)) ||
       failed(runStages(module, to, *pipeline, progress)))
     return failure();
   progress.finish();

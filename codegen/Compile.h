@@ -59,7 +59,8 @@ struct CompileOptions {
   std::string dumpDirectory;
   bool timePasses = false; ///< a table of the time of each pass on stderr
   /// Extents of the function's arguments where they are to be more static than
-  /// in the module, -1 is `?`; empty: as they are. Applied first of all.
+  /// in the module, -1 is `?`; empty: as they are. Applied first of all. Those
+  /// of several functions one after the other.
   std::vector<std::vector<int64_t>> inputShapes;
   /// Progress: (what is being done, done, total); null: silent.
   std::function<void(llvm::StringRef, unsigned, unsigned)> progress;
@@ -110,8 +111,10 @@ public:
 };
 
 /// Compiles the one public function of `module`, which is at the stage
-/// `stageOf(module)`. Problems are diagnostics of the module's context; null
-/// then. Consumes the module.
+/// `stageOf(module)`, as NAME_predict. Where functions assign variables of the
+/// module (`ktn.variable`) each public function becomes NAME_<its name>, and
+/// the variables are the state of an instance of the model. Problems are
+/// diagnostics of the module's context; null then. Consumes the module.
 std::unique_ptr<CompiledModel> compile(mlir::OwningOpRef<mlir::ModuleOp> module,
                                        const CompileOptions &options);
 

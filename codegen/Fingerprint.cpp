@@ -95,8 +95,7 @@ FailureOr<std::string> compilationFingerprint(Location loc,
   os << target->description() << '\n'
      << target->machine->getTargetFeatureString() << '\n'
      << "optimize " << options.optimize << " profile " << options.profile
-     << " parallel " << (options.threads != 1) << " one thread "
-     << (options.threads == 1) << '\n';
+     << " single thread " << (options.threads == 1) << '\n';
   for (const std::vector<int64_t> &shape : options.inputShapes) {
     for (int64_t extent : shape)
       os << extent << ' ';

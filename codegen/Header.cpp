@@ -3,6 +3,7 @@
 
 #include "codegen/Artefact.h"
 #include "codegen/EmbeddedText.h"
+#include "codegen/StateCode.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -143,18 +144,20 @@ static std::string commentSafe(StringRef text) {
 namespace {
 class HeaderWriter {
 public:
-  HeaderWriter(const Signature &signature, const HeaderOptions &options)
-      : signature(signature), name(options.name),
+  HeaderWriter(const ModelSignature &model, const HeaderOptions &options)
+      : model(model), name(options.name),
         upper(StringRef(options.name).upper()), target(options.target),
-        external(options.externalWeights && signature.weightsBytes > 0),
-        os(text) {}
+        external(options.externalWeights && model.weightsBytes > 0), os(text) {}
 
   std::string write() {
     writeOpening();
     writeConstants();
     writeModel();
     writeInit();
-    writePredict();
+    for (const Signature &function : model.functions)
+      writeEntry(function);
+    if (model.hasState())
+      writeState();
     writeCreate();
     writeClosing();
     return std::move(text);
@@ -165,17 +168,36 @@ private:
   void writeConstants();
   void writeModel();
   void writeInit();
-  void writePredict();
+  void writeEntry(const Signature &function);
+  void writeState();
   void writeCreate();
   void writeClosing();
   void comment(StringRef text);
+  bool isFirst(const Signature &function) const {
+    return &function == &model.functions[0];
+  }
+  /// Of the names that say how to run one function by its descriptor.
+  std::string prefixOf(const Signature &function) const {
+    return isFirst(function) ? name : name + "_" + function.entry;
+  }
   std::string withNames(StringRef text) const;
 
-  std::string batchText() const {
-    return signature.batch >= 0 ? std::to_string(signature.batch) : "1 or more";
+  /// The only batch of all functions, or -1.
+  int64_t pinnedBatch() const {
+    int64_t batch = model.functions[0].batch;
+    for (const Signature &function : model.functions)
+      if (function.batch != batch)
+        return -1;
+    return batch;
+  }
+  int64_t maxBatch() const {
+    int64_t largest = INT64_MAX;
+    for (const Signature &function : model.functions)
+      largest = std::min(largest, function.maxBatch());
+    return largest;
   }
 
-  const Signature &signature;
+  const ModelSignature &model;
   std::string name, upper, target;
   bool external;
   std::string text;
@@ -247,29 +269,57 @@ void HeaderWriter::writeConstants() {
                    : "Alignment in bytes of the arena.");
   os << "#define " << upper << "_ARENA_ALIGN " << KTN_ALIGNMENT << "\n";
   comment("Bytes of arena that a run with `batch` needs.");
-  os << "#define " << upper << "_ARENA_BYTES(batch) \\\n  ((size_t)"
-     << signature.arenaBytes[0] << " + (size_t)" << signature.arenaBytes[1]
-     << " * (size_t)(batch))\n";
+  int64_t fixed = 0, perBatch = 0;
+  for (const Signature &function : model.functions) {
+    fixed = std::max(fixed, function.arenaBytes[0] + function.updateBytes);
+    perBatch = std::max(perBatch, function.arenaBytes[1]);
+  }
+  os << "#define " << upper << "_ARENA_BYTES(batch) \\\n  ((size_t)" << fixed
+     << " + (size_t)" << perBatch << " * (size_t)(batch))\n";
+  if (model.hasState()) {
+    comment(
+        "Bytes of the state of one model, aligned like the arena, and of the "
+        "same for files.");
+    os << "#define " << upper << "_STATE_BYTES ((size_t)" << model.stateBytes
+       << ")\n"
+       << "#define " << upper << "_STATE_EXPORT_BYTES ((size_t)"
+       << model.stateBytes + sizeof(StateHeader) << ")\n";
+  }
   if (external) {
     comment("Bytes of the weights, a file of its own.");
     os << "#define " << upper << "_WEIGHTS_BYTES ((size_t)"
-       << signature.weightsBytes << ")\n";
+       << model.weightsBytes << ")\n";
   }
-  if (signature.batch >= 0) {
+  if (pinnedBatch() >= 0) {
     comment("The only batch that this model takes.");
-    os << "#define " << upper << "_BATCH " << signature.batch << "\n";
+    os << "#define " << upper << "_BATCH " << pinnedBatch() << "\n";
+  } else {
+    for (const Signature &function : model.functions)
+      if (function.batch >= 0) {
+        comment("The only batch that $name_" + function.entry + " takes.");
+        os << "#define " << upper << '_' << StringRef(function.entry).upper()
+           << "_BATCH " << function.batch << "\n";
+      }
   }
   os << "\n";
 }
 
 void HeaderWriter::writeModel() {
-  comment("A model ready to run. Its fields are not for use. It holds no state "
-          "but the arena: threads need one each.");
+  comment(
+      model.hasState()
+          ? "A model ready to run, with a state of its own. Its fields are not "
+            "for use. One thread at a time may use it."
+          : "A model ready to run. Its fields are not for use. It holds no "
+            "state but the arena: threads need one each.");
   os << "typedef struct " << name << "_t {\n"
      << "  const void *weights;\n  void *arena;\n  uint64_t arena_bytes;\n"
-     << "} " << name << "_t;\n\n";
+     << (model.hasState() ? "  void *state;\n" : "") << "} " << name
+     << "_t;\n\n";
   comment("Names, shapes, kernels and versions: keratin/abi.h has the fields.");
-  os << "extern const struct ktn_model_info_t " << name << "_model_info;\n\n";
+  for (const Signature &function : model.functions)
+    os << "extern const struct ktn_model_info_t " << prefixOf(function)
+       << (isFirst(function) ? "_model_info;\n" : "_info;\n");
+  os << "\n";
 }
 
 void HeaderWriter::writeInit() {
@@ -280,15 +330,22 @@ void HeaderWriter::writeInit() {
   if (external)
     text += " `weights` are the bytes of the file $name.weights, aligned "
             "likewise, unchanged while the model is used.";
+  if (model.hasState())
+    text += " `state` is as much the caller's: $NAME_STATE_BYTES bytes aligned "
+            "likewise. It begins with the values that the model was compiled "
+            "with.";
   text += "\n\nReturns KTN_OK, KTN_INVALID_ARGUMENT for a null pointer, "
           "KTN_ARENA_MISALIGNED, KTN_ARENA_TOO_SMALL";
+  if (model.hasState())
+    text += ", KTN_STATE_TOO_SMALL";
   if (external)
     text += ", or KTN_WEIGHTS_MISMATCH when size or content are not those of "
             "the compiled model";
-  comment(text + ". Predicting with a model whose init failed is refused. "
-                 "Allocates nothing.");
+  comment(text + ". Running a model whose init failed is refused. Allocates "
+                 "nothing.");
   os << "ktn_status_t " << name << "_init(" << name << "_t *model,"
      << (external ? " const void *weights, size_t weights_bytes," : "")
+     << (model.hasState() ? "\n    void *state, size_t state_bytes," : "")
      << "\n    void *arena, size_t arena_bytes);\n\n";
 }
 
@@ -306,54 +363,96 @@ static std::string tensorDocs(ArrayRef<TensorSignature> tensors, StringRef kind,
   return text;
 }
 
-void HeaderWriter::writePredict() {
+void HeaderWriter::writeEntry(const Signature &function) {
+  std::vector<TensorSignature> inputTensors = function.callerInputs(),
+                               outputTensors = function.callerOutputs();
   std::vector<std::string> given;
   for (const TensorSignature &tensor :
-       concat<const TensorSignature>(signature.inputs, signature.outputs))
+       concat<const TensorSignature>(inputTensors, outputTensors))
     given.push_back(tensor.name);
   std::vector<std::string> names = parameterNames(given);
-  auto inputs = ArrayRef(names).take_front(signature.inputs.size());
-  auto outputs = ArrayRef(names).drop_front(signature.inputs.size());
+  auto inputs = ArrayRef(names).take_front(inputTensors.size());
+  auto outputs = ArrayRef(names).drop_front(inputTensors.size());
+  std::string batchText =
+      function.batch >= 0 ? std::to_string(function.batch) : "1 or more";
 
-  comment("Computes the outputs from the inputs, all dense and row-major; they "
-          "must not overlap. `batch` is " +
-          batchText() + ".\n" + tensorDocs(signature.inputs, "input", inputs) +
-          tensorDocs(signature.outputs, "output", outputs) +
-          "\n\nReturns KTN_OK; or KTN_INVALID_ARGUMENT for a null pointer or a "
-          "model without init, KTN_BATCH_OUT_OF_RANGE, KTN_ARENA_TOO_SMALL, "
-          "and writes nothing then. Allocates nothing.");
-  os << "ktn_status_t " << name << "_predict(const " << name
+  comment(
+      std::string(outputTensors.empty()
+                      ? "Takes the inputs, dense and row-major."
+                      : "Computes the outputs from the inputs, all dense and "
+                        "row-major; they must not overlap.") +
+      " `batch` is " + batchText + "." +
+      (function.updatesState()
+           ? " The call replaces the state by the one after it."
+           : "") +
+      "\n" + tensorDocs(inputTensors, "input", inputs) +
+      tensorDocs(outputTensors, "output", outputs) +
+      "\n\nReturns KTN_OK; or KTN_INVALID_ARGUMENT for a null pointer or a "
+      "model without init, KTN_BATCH_OUT_OF_RANGE, KTN_ARENA_TOO_SMALL, "
+      "and writes nothing then. Allocates nothing.");
+  os << "ktn_status_t " << name << '_' << function.entry << '('
+     << (function.updatesState() ? "" : "const ") << name
      << "_t *model, int64_t batch";
-  for (auto [tensor, parameter] : zip_equal(signature.inputs, inputs))
+  for (auto [tensor, parameter] : zip_equal(inputTensors, inputs))
     os << ",\n    const " << cType(tensor.dtype) << " *" << parameter;
-  for (auto [tensor, parameter] : zip_equal(signature.outputs, outputs))
+  for (auto [tensor, parameter] : zip_equal(outputTensors, outputs))
     os << ",\n    " << cType(tensor.dtype) << " *" << parameter;
   os << ");\n\n";
-  comment(std::string("The same for programs that pick the model at run time: "
-                      "inputs and outputs in the order of $name_model_info, "
-                      "`arena` large enough for `batch`, `weights` ") +
+  std::string prefix = prefixOf(function);
+  comment("The same for programs that pick the model at run time: inputs and "
+          "outputs in the order of " +
+          prefix + (isFirst(function) ? "_model_info" : "_info") +
+          (model.hasState() ? ", state and its new values among them" : "") +
+          ", `arena` large enough for `batch`, `weights` " +
           (external ? "checked by the caller." : "those of the descriptor."));
-  os << "ktn_status_t " << name
+  os << "ktn_status_t " << prefix
      << "_run(const void *weights, void *arena, int64_t batch,\n"
      << "    const void *const *inputs, void *const *outputs);\n\n";
+}
+
+void HeaderWriter::writeState() {
+  std::string variables;
+  for (const StateVariable &variable : model.state)
+    variables += "\n  " + commentSafe(variable.tensor.name) + ": " +
+                 shapeText(variable.tensor) + ", " +
+                 describe(variable.tensor.dtype).str();
+  comment("Writes the state to `bytes`, memory or a file of the caller's, at "
+          "least $NAME_STATE_EXPORT_BYTES bytes, with what tells it from other "
+          "bytes. The state is\n" +
+          variables +
+          "\n\nReturns KTN_OK; or KTN_INVALID_ARGUMENT for a null pointer or a "
+          "model without init, KTN_STATE_TOO_SMALL, and writes nothing then.");
+  os << "ktn_status_t " << name << "_state_export(const " << name
+     << "_t *model, void *bytes, size_t size);\n\n";
+  comment(
+      "Takes the state from exactly the bytes that $name_state_export wrote, "
+      "of this model or of another compiled one with the same variables: "
+      "names, shapes and types in their order.\n\nReturns KTN_OK; or "
+      "KTN_INVALID_ARGUMENT for a null pointer or a model without init, "
+      "KTN_STATE_MISMATCH for other bytes, and leaves the state as it was "
+      "then.");
+  os << "ktn_status_t " << name << "_state_import(" << name
+     << "_t *model, const void *bytes, size_t size);\n\n";
 }
 
 void HeaderWriter::writeCreate() {
   os << "#ifdef __cplusplus\n} // extern \"C\"\n#endif\n\n"
      << "#ifndef KERATIN_NO_STDLIB\n#include <stdlib.h>\n\n";
-  comment("$name_init with an arena from ktn_allocate, for batches up to "
-          "`batch`; $name_destroy gives it back. Returns KTN_OUT_OF_MEMORY, "
+  bool state = model.hasState();
+  comment(std::string("$name_init with ") + (state ? "a state and " : "") +
+          "an arena from ktn_allocate, for batches up to `batch`; "
+          "$name_destroy gives it back. Returns KTN_OUT_OF_MEMORY, "
           "KTN_BATCH_OUT_OF_RANGE, or what $name_init returns.");
-  std::string largest = std::to_string(signature.maxBatch());
-  std::string refused = signature.batch >= 0
-                            ? "batch != " + std::to_string(signature.batch)
-                            : "batch < 1 || batch > INT64_C(" + largest + ")";
+  std::string refused =
+      pinnedBatch() >= 0
+          ? "batch != " + std::to_string(pinnedBatch())
+          : "batch < 1 || batch > INT64_C(" + std::to_string(maxBatch()) + ")";
   StringRef parameters =
       external ? " const void *weights,\n    size_t weights_bytes," : "";
   StringRef arguments = external ? " weights, weights_bytes," : "";
   os << "static inline ktn_status_t " << name << "_create(" << name
      << "_t *model," << parameters << " int64_t batch) {\n"
-     << withNames(R"(  void *arena = NULL;
+     << withNames(R"(  void *memory = NULL;
   size_t bytes = 0;
   ktn_status_t status = KTN_OK;
   if (!model)
@@ -367,8 +466,12 @@ void HeaderWriter::writeCreate() {
     /* aligned_alloc wants a multiple of the alignment. */
     bytes = $NAME_ARENA_BYTES(batch) + $NAME_ARENA_ALIGN - 1;
     bytes -= bytes % $NAME_ARENA_ALIGN;
-    arena = ktn_allocate($NAME_ARENA_ALIGN, bytes, aligned_alloc);
-    if (!arena)
+)") << "    memory = ktn_allocate("
+     << upper << "_ARENA_ALIGN, "
+     << (state ? upper + "_STATE_BYTES + bytes,\n                          "
+               : "bytes, ")
+     << "aligned_alloc);\n"
+     << withNames(R"(    if (!memory)
       status = KTN_OUT_OF_MEMORY;
   }
   if (status != KTN_OK) {
@@ -377,14 +480,18 @@ void HeaderWriter::writeCreate() {
   }
 )")
      << "  status = " << name << "_init(model," << arguments
-     << " arena, bytes);\n"
-     << "  if (status != KTN_OK)\n    ktn_release(arena, free);\n"
+     << (state
+             ? " memory, " + upper + "_STATE_BYTES,\n      (char *)memory + " +
+                   upper + "_STATE_BYTES, bytes);\n"
+             : " memory, bytes);\n")
+     << "  if (status != KTN_OK)\n    ktn_release(memory, free);\n"
      << "  return status;\n}\n\n";
   comment("Gives back what $name_create took.");
   os << withNames(R"(static inline void $name_destroy($name_t *model) {
   if (!model || !model->arena)
     return;
-  ktn_release(model->arena, free);
+)") << "  ktn_release(model->"
+     << (state ? "state" : "arena") << withNames(R"(, free);
   model->arena = NULL;
 }
 #endif /* KERATIN_NO_STDLIB */
@@ -396,9 +503,9 @@ void HeaderWriter::writeClosing() {
   os << "#endif /* KERATIN_MODEL_" << upper << "_H */\n";
 }
 
-std::string makeHeader(const Signature &signature,
+std::string makeHeader(const ModelSignature &model,
                        const HeaderOptions &options) {
-  return HeaderWriter(signature, options).write();
+  return HeaderWriter(model, options).write();
 }
 
 } // namespace keratin

@@ -14,7 +14,7 @@ struct HeaderOptions {
 };
 
 /// The text of NAME.h: self-contained C11 and C++.
-std::string makeHeader(const Signature &signature,
+std::string makeHeader(const ModelSignature &model,
                        const HeaderOptions &options);
 
 /// `names` as C parameter names: identifiers, no keywords of C or C++,

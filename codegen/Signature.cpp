@@ -51,6 +51,25 @@ static int64_t byteSize(ktn_dtype_t dtype) {
   return 1;
 }
 
+FailureOr<TensorSignature> tensorSignature(Location loc, llvm::StringRef name,
+                                           RankedTensorType type) {
+  std::optional<ktn_dtype_t> dtype = dtypeOf(type.getElementType());
+  if (!dtype)
+    return emitError(loc) << "'" << name << "' has the element type "
+                          << type.getElementType()
+                          << ", an artefact takes bool, i8..i64, ui8, f16, "
+                             "bf16, f32 and f64";
+  if (type.getRank() > KTN_MAX_RANK)
+    return emitError(loc) << "'" << name << "' has rank " << type.getRank()
+                          << ", an artefact takes up to " << KTN_MAX_RANK;
+  TensorSignature tensor;
+  tensor.name = name.str();
+  tensor.dtype = *dtype;
+  for (int64_t extent : type.getShape())
+    tensor.shape.push_back(ShapedType::isDynamic(extent) ? -1 : extent);
+  return tensor;
+}
+
 bool TensorSignature::hasBatch() const { return llvm::is_contained(shape, -1); }
 
 int64_t TensorSignature::unitBytes() const {
@@ -60,10 +79,28 @@ int64_t TensorSignature::unitBytes() const {
   return bytes;
 }
 
+/// The tensors that no variable of the state is behind.
+static std::vector<TensorSignature>
+withoutState(ArrayRef<TensorSignature> tensors, ArrayRef<int> state) {
+  std::vector<TensorSignature> result;
+  for (auto [index, tensor] : llvm::enumerate(tensors))
+    if (state.empty() || state[index] < 0)
+      result.push_back(tensor);
+  return result;
+}
+
+std::vector<TensorSignature> Signature::callerInputs() const {
+  return withoutState(inputs, inputState);
+}
+
+std::vector<TensorSignature> Signature::callerOutputs() const {
+  return withoutState(outputs, outputState);
+}
+
 int64_t Signature::maxBatch() const {
   int64_t largest = INT64_MAX;
   if (arenaBytes[1] > 0)
-    largest = (INT64_MAX - arenaBytes[0]) / arenaBytes[1];
+    largest = (INT64_MAX - arenaBytes[0] - updateBytes) / arenaBytes[1];
   for (const std::vector<TensorSignature> *tensors : {&inputs, &outputs})
     for (const TensorSignature &tensor : *tensors)
       if (tensor.hasBatch() && tensor.unitBytes() > 0)
@@ -138,19 +175,11 @@ public:
         attr ? dyn_cast<RankedTensorType>(attr.getValue()) : RankedTensorType();
     if (!type)
       return missing("type", "a ranked tensor type");
-    std::optional<ktn_dtype_t> dtype = dtypeOf(type.getElementType());
-    if (!dtype)
-      return function.emitError("'") << tensor.name << "' has the element type "
-                                     << type.getElementType()
-                                     << ", an artefact takes bool, i8..i64, "
-                                        "ui8, f16, bf16, f32 and f64";
-    if (type.getRank() > KTN_MAX_RANK)
-      return function.emitError("'")
-             << tensor.name << "' has rank " << type.getRank()
-             << ", an artefact takes up to " << KTN_MAX_RANK;
-    tensor.dtype = *dtype;
-    for (int64_t extent : type.getShape())
-      tensor.shape.push_back(ShapedType::isDynamic(extent) ? -1 : extent);
+    FailureOr<TensorSignature> read =
+        tensorSignature(function.getLoc(), tensor.name, type);
+    if (failed(read))
+      return failure();
+    tensor = std::move(*read);
     return success();
   }
 

@@ -3,6 +3,7 @@
 #include "Diagnostics.h"
 #include "Execution.h"
 #include "Host.h"
+#include "StateModule.h"
 
 #include "codegen/Compile.h"
 #include "ir/Ktn.h"
@@ -127,8 +128,10 @@ struct Function::Impl {
                                                    CompileOptions options);
   CompileOptions optionsFor(const CompileSettings &settings) const;
 
+  /// `live` variables are arguments.
   Extraction extractForSaving(const SaveOptions &options,
-                              const std::string &symbol);
+                              const std::string &symbol,
+                              const std::set<VariablePtr> &live = {});
   CompileOptions optionsFor(const SaveOptions &options,
                             const std::string &prefix) const;
   std::vector<Shape> savedShapes(const SaveOptions &options) const;
@@ -490,8 +493,10 @@ std::vector<Array> Function::operator()(const std::vector<Array> &given) const {
 //===----------------------------------------------------------------------===//
 
 Extraction Function::Impl::extractForSaving(const SaveOptions &options,
-                                            const std::string &symbol) {
+                                            const std::string &symbol,
+                                            const std::set<VariablePtr> &live) {
   Circumstances known;
+  known.live = live;
   known.training = options.training;
   known.choices = chooseForSaving(options.training);
   known.keepOpenChoices = true;
@@ -556,9 +561,107 @@ static std::vector<KernelInfo> kernelsOf(const CompiledModel &model) {
   return kernels;
 }
 
+namespace {
+/// Functions that become one artefact.
+class SavedTogether {
+public:
+  SavedTogether(const std::vector<Function::Impl *> &functions,
+                const std::vector<SavedFunction> &given,
+                const SaveOptions &options)
+      : functions(functions), given(given), options(options) {
+    llvm::StringSet<> names;
+    for (size_t index = 0; index < functions.size(); ++index) {
+      const std::string &name = given[index].name;
+      if (identifier(name) != name || !names.insert(name).second)
+        throw Error("function " + std::to_string(index) + " is called '" +
+                    name + "', which is no C identifier or is another one's");
+      if (functions[index]->graph != functions[0]->graph)
+        throw Error("function '" + name +
+                    "' is of another graph than the first one");
+    }
+    if (functions.size() > 1 && !options.inputShapes.empty())
+      throw Error("shapes of inputs are given but which of the " +
+                  std::to_string(functions.size()) +
+                  " functions they are of cannot be said");
+  }
+
+  OwningOpRef<ModuleOp> makeModule() {
+    std::set<VariablePtr> state;
+    for (size_t index = 0; index < functions.size(); ++index) {
+      Extraction part = extract(index, {});
+      state.insert(part.updated.begin(), part.updated.end());
+    }
+    if (functions.size() == 1 && state.empty())
+      throw Error("function '" + given[0].name +
+                  "' is alone and updates nothing: save it as a function of "
+                  "its own");
+    std::vector<Extraction> parts;
+    for (size_t index = 0; index < functions.size(); ++index)
+      parts.push_back(extract(index, state));
+    return joinWithState(*functions[0]->graph, std::move(parts));
+  }
+
+  CompileOptions compileOptions(const std::string &prefix) const {
+    CompileOptions result = functions[0]->optionsFor(options, prefix);
+    for (Function::Impl *function : llvm::drop_begin(functions))
+      llvm::append_range(result.inputShapes, function->savedShapes(options));
+    return result;
+  }
+
+private:
+  Extraction extract(size_t index, const std::set<VariablePtr> &live) {
+    SaveOptions own = options;
+    own.training = given[index].training;
+    return functions[index]->extractForSaving(own, given[index].name, live);
+  }
+
+  const std::vector<Function::Impl *> &functions;
+  const std::vector<SavedFunction> &given;
+  const SaveOptions &options;
+};
+} // namespace
+
+std::vector<KernelInfo> save(const std::string &prefix,
+                             const std::vector<SavedFunction> &functions,
+                             const SaveOptions &options) {
+  Emit emit = parseProduct(options.emit);
+  std::optional<Stage> stage = stageOf(emit);
+  if (stage && *stage != Stage::Graph)
+    throw Error("'" + options.emit +
+                "' is a stage of one function: a model with state is written "
+                "as graph, llvm, asm, obj, lib, so or exe");
+  std::vector<Function::Impl *> impls;
+  for (const SavedFunction &saved : functions) {
+    if (!saved.function)
+      throw Error("function '" + saved.name + "' is empty");
+    impls.push_back(saved.function.impl.get());
+  }
+  if (impls.empty())
+    throw Error("there is no function to save");
+  SavedTogether together(impls, functions, options);
+  Graph &graph = *impls[0]->graph;
+  Graph::Lock lock(impls[0]->graph);
+  Leftovers leftovers(graph);
+  OwningOpRef<ModuleOp> module = together.makeModule();
+  Diagnostics diagnostics(graph.getContext());
+  std::string failure = "'" + prefix + "' could not be written";
+  if (stage) {
+    if (failed(writeIr(*module, prefix, /*withWeights=*/true)))
+      throw Error(diagnostics.message(failure));
+    return {};
+  }
+  std::unique_ptr<CompiledModel> model =
+      compile(std::move(module), together.compileOptions(prefix));
+  if (!model || failed(model->write(emit, prefix)))
+    throw Error(diagnostics.message(failure));
+  return kernelsOf(*model);
+}
+
 std::vector<KernelInfo> Function::save(const std::string &prefix,
                                        const SaveOptions &options) const {
   Emit emit = parseProduct(options.emit);
+  if (impl->updates && !stageOf(emit))
+    return backend::save(prefix, {{"step", *this, options.training}}, options);
   Graph::Lock lock(impl->graph);
   Leftovers leftovers(*impl->graph);
   std::string failure = "'" + prefix + "' could not be written";

@@ -32,16 +32,34 @@ TEST(ParameterNames, TellsEqualOnesApart) {
               ElementsAre("x", "x_2", "x_2_2", "x_3"));
 }
 
-static Signature signature(int64_t batch) {
-  Signature result;
-  result.function = "f";
-  result.inputs.push_back({"x", KTN_F32, {-1, 4}});
-  result.outputs.push_back({"y */", KTN_BOOL, {-1}});
-  result.arenaBytes[0] = 64;
-  result.arenaBytes[1] = 128;
-  result.weightsBytes = 256;
-  result.batch = batch;
-  return result;
+static ModelSignature signature(int64_t batch) {
+  Signature function;
+  function.function = "f";
+  function.inputs.push_back({"x", KTN_F32, {-1, 4}});
+  function.outputs.push_back({"y */", KTN_BOOL, {-1}});
+  function.arenaBytes[0] = 64;
+  function.arenaBytes[1] = 128;
+  function.batch = batch;
+  ModelSignature model;
+  model.weightsBytes = 256;
+  model.functions.push_back(function);
+  return model;
+}
+
+/// With a step that reads and writes a variable of two numbers.
+static ModelSignature trained() {
+  ModelSignature model = signature(-1);
+  Signature step = model.functions[0];
+  step.entry = "step";
+  step.inputs.push_back({"w", KTN_F32, {2}});
+  step.outputs.push_back({"w_next", KTN_F32, {2}});
+  step.inputState = {-1, 0};
+  step.outputState = {-1, 0};
+  step.updateBytes = 64;
+  model.functions.push_back(step);
+  model.state.push_back({{"w", KTN_F32, {2}}, 0});
+  model.stateBytes = 64;
+  return model;
 }
 
 TEST(Header, SaysShapesTypesAndSizes) {
@@ -65,6 +83,27 @@ TEST(Header, AsksForWeightsThatAreExternal) {
 TEST(Header, NamesThePinnedBatch) {
   std::string header = makeHeader(signature(8), {"digits", "a target", false});
   EXPECT_THAT(header, HasSubstr("#define DIGITS_BATCH 8"));
+}
+
+TEST(Header, KeepsStateOutOfTheParameters) {
+  std::string header = makeHeader(trained(), {"digits", "a target", false});
+  EXPECT_THAT(header, HasSubstr("digits_predict(const digits_t *model"));
+  EXPECT_THAT(header, HasSubstr("digits_step(digits_t *model"));
+  EXPECT_THAT(header, HasSubstr("  w: [2], float32"));
+  EXPECT_THAT(header, Not(HasSubstr("w_next")));
+  EXPECT_THAT(header, HasSubstr("#define DIGITS_STATE_BYTES ((size_t)64)"));
+  EXPECT_THAT(header,
+              HasSubstr("#define DIGITS_STATE_EXPORT_BYTES ((size_t)128)"));
+  EXPECT_THAT(header, HasSubstr("(size_t)128 + (size_t)128 * (size_t)(batch)"))
+      << "the new values wait behind the arena";
+}
+
+TEST(Header, NamesThePinnedBatchOfEachFunction) {
+  ModelSignature model = trained();
+  model.functions[1].batch = 32;
+  std::string header = makeHeader(model, {"digits", "a target", false});
+  EXPECT_THAT(header, HasSubstr("#define DIGITS_STEP_BATCH 32"));
+  EXPECT_THAT(header, Not(HasSubstr("#define DIGITS_BATCH")));
 }
 
 TEST(ModelName, IsAnIdentifierThatIsNotReserved) {

@@ -40,7 +40,7 @@ struct FunctionOptions {
 struct CompileSettings {
   /// native, x86-64-v3, x86-64-v4, aarch64-linux-gnu, or triple,cpu,features
   std::string target = "native";
-  bool optimize = true;      ///< false is -O0, the reference
+  bool optimize = true; ///< false is -O0, the reference
   /// Threads that the code is for: 1, or any number for 0 and more (num_threads
   /// of keratin/config.h; in a program that is written, this number).
   int threads = 0;
@@ -88,6 +88,8 @@ struct TensorInfo {
   Shape shape;
 };
 
+struct SavedFunction;
+
 /// Computes tensors of a graph from values of others. Compiled in process at
 /// the first call for the shapes of the call, and kept. A handle: copies are
 /// the same function. Calls from several threads are safe; those that update
@@ -111,8 +113,10 @@ public:
 
   /// Writes PREFIX.o (.a, .so, or the executable PREFIX), PREFIX.h and, with
   /// external weights, PREFIX.weights. Variables are saved with their present
-  /// values; one that the function updates is an input and an output more,
-  /// called after it and `NAME_next`. Returns the kernels; none for a stage.
+  /// values, with which those that the function updates begin in each instance
+  /// of the model: it is NAME_step then, else NAME_predict. Returns the
+  /// kernels; none for a stage, where such a variable is an input and an output
+  /// more.
   std::vector<KernelInfo> save(const std::string &prefix,
                                const SaveOptions &options = {}) const;
 
@@ -135,8 +139,28 @@ public:
   explicit Function(std::shared_ptr<Impl> impl) : impl(std::move(impl)) {}
 
 private:
+  friend std::vector<KernelInfo>
+  save(const std::string &prefix, const std::vector<SavedFunction> &functions,
+       const SaveOptions &options);
   std::shared_ptr<Impl> impl;
 };
+
+/// A function under the name that it has in an artefact of several.
+struct SavedFunction {
+  std::string name; ///< a C identifier: the symbol is NAME_<this>
+  Function function;
+  bool training = false; ///< in place of SaveOptions::training
+};
+
+/// Writes one artefact with several functions, such as `predict` and `step`.
+/// The variables that any of them updates are its state: they live in the
+/// memory of each instance of the model, begin with their present values, and
+/// can be exported and imported as bytes (docs/LINKING.md). Others are saved
+/// with their present values. All functions are of one graph; `inputShapes` is
+/// for one function only. Returns the kernels of all.
+std::vector<KernelInfo> save(const std::string &prefix,
+                             const std::vector<SavedFunction> &functions,
+                             const SaveOptions &options = {});
 
 } // namespace keratin::backend
 

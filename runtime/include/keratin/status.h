@@ -10,10 +10,12 @@ typedef enum ktn_status_t {
   KTN_INVALID_ARGUMENT = 1,   /**< null pointer, or a model without init */
   KTN_BATCH_OUT_OF_RANGE = 2, /**< not the pinned batch, < 1, or too large */
   KTN_ARENA_TOO_SMALL = 3,    /**< less than NAME_ARENA_BYTES(batch) */
-  KTN_ARENA_MISALIGNED = 4,   /**< arena or weights not aligned to 64 bytes */
+  KTN_ARENA_MISALIGNED = 4,   /**< memory not aligned to 64 bytes */
   KTN_WEIGHTS_MISMATCH = 5,   /**< external weights of other size or content */
   KTN_OUT_OF_MEMORY = 6,
-  KTN_IO_ERROR = 7 /**< a file could not be opened or mapped */
+  KTN_IO_ERROR = 7,        /**< a file could not be opened or mapped */
+  KTN_STATE_TOO_SMALL = 8, /**< less memory than the state takes */
+  KTN_STATE_MISMATCH = 9   /**< bytes that are not a state of this model */
 } ktn_status_t;
 
 /** One line for people; "unknown status" for a value that is none. */
@@ -28,13 +30,17 @@ static inline const char *ktn_status_name(ktn_status_t status) {
   case KTN_ARENA_TOO_SMALL:
     return "arena too small for this batch";
   case KTN_ARENA_MISALIGNED:
-    return "arena or weights not aligned to 64 bytes";
+    return "arena, weights or state not aligned to 64 bytes";
   case KTN_WEIGHTS_MISMATCH:
     return "weights are not those the model was compiled with";
   case KTN_OUT_OF_MEMORY:
     return "out of memory";
   case KTN_IO_ERROR:
     return "file could not be opened or mapped";
+  case KTN_STATE_TOO_SMALL:
+    return "memory too small for the state";
+  case KTN_STATE_MISMATCH:
+    return "bytes are not a state of this model";
   }
   return "unknown status";
 }
