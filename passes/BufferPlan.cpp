@@ -146,6 +146,9 @@ LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
         insert.getSource().hasOneUse() &&
         isKnownBefore(target->steps.back().first, buffer)) {
       unsigned inserted = source->buffer;
+      // What starts here is written where the value is made.
+      BufferLife &life = buffers[target->buffer].life;
+      life.first = std::min(life.first, buffer.life.first);
       for (auto &[value, place] : places)
         if (place.buffer == inserted)
           place = *target;
@@ -177,7 +180,8 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
       if (!init.getDefiningOp<tensor::EmptyOp>())
         copy(loop, init, carried.back());
     }
-    places[argument] = places[result] = carried.back();
+    places[result] = carried.back();
+    places[argument] = carried.back();
   }
 
   unsigned begin = now;
