@@ -11,8 +11,9 @@ Tensor relu(const Tensor &x, double alpha, const Tensor &max_value,
             double threshold) {
   requireTensor(x, "relu", "x");
   Tensor y;
-  if (threshold != 0)
-    y = where(greater_equal(x, threshold), x, (x - threshold) * alpha);
+  if (threshold != 0) // Keras clips at 0 too where there is a maximum
+    y = where(greater_equal(x, threshold), max_value ? maximum(x, 0) : x,
+              (x - threshold) * alpha);
   else if (alpha == 0)
     y = emit("relu", {x});
   else

@@ -215,6 +215,18 @@ static K::Tensor arrayTensor(nb::handle object, Place place, const Like &like) {
   return K::constant(array.to(dtype), "");
 }
 
+/// An element of a list of tensors: a number among them has their dtype.
+static K::Tensor elementTensor(nb::handle object, Place place,
+                               const Like &like) {
+  K::Tensor element = toTensor(object, place, like);
+  if (!element.isNumber() || !like.dtype())
+    return element;
+  DType dtype = *like.dtype();
+  if (!isFloat(dtype) && element.number() != std::trunc(element.number()))
+    refuse(object, place, "an integer, as the tensors beside it are");
+  return K::constant(Array::full({}, element.number(), dtype), "");
+}
+
 K::Tensor toTensor(nb::handle object, Place place, const Like &like) {
   if (const PyTensor *tensor = unwrap(object))
     return tensor->tensor;
@@ -227,7 +239,7 @@ K::Tensor toTensor(nb::handle object, Place place, const Like &like) {
     elements.join(object);
     K::Tensors parts;
     for (nb::handle element : nb::borrow<nb::sequence>(object))
-      parts.push_back(toTensor(element, place, elements));
+      parts.push_back(elementTensor(element, place, elements));
     return K::stack(parts, 0);
   }
   if (isText(object))
@@ -246,7 +258,7 @@ K::Tensors Convert<K::Tensors>::from(nb::handle object, Place place,
   if (!isSequence(object))
     refuse(object, place, "a list of tensors");
   for (nb::handle element : nb::borrow<nb::sequence>(object))
-    tensors.push_back(toTensor(element, place, like));
+    tensors.push_back(elementTensor(element, place, like));
   return tensors;
 }
 
@@ -295,6 +307,8 @@ static bool isInteger(nb::handle object) {
 std::vector<int64_t> Convert<std::vector<int64_t>>::from(nb::handle object,
                                                          Place place,
                                                          const Like &) {
+  if (object.is_none())
+    return {};
   if (isInteger(object))
     return {toInteger(object, place)};
   std::vector<int64_t> result;

@@ -7,6 +7,7 @@
 #include "Backend.h"
 
 #include "Bind.h"
+#include "Functions.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -58,6 +59,16 @@ static nb::object placeholder(const nb::object *given) {
                              nameFrom(given[4], "placeholder")));
 }
 
+/// A matrix of scipy.sparse, in any of its formats.
+static K::CsrArray sparseFrom(const nb::object &matrix) {
+  nb::object csr = matrix.attr("tocsr")();
+  return {
+      valueFrom(csr.attr("data"), "variable"),
+      valueFrom(csr.attr("indices"), "variable"),
+      valueFrom(csr.attr("indptr"), "variable"),
+      Convert<K::Shape>::from(csr.attr("shape"), {"variable", "shape"}, {})};
+}
+
 static nb::object variable(const nb::object *given) {
   const nb::object &value = given[0];
   DType dtype = dtypeOr(given[1], K::floatx());
@@ -65,6 +76,8 @@ static nb::object variable(const nb::object *given) {
   K::Tensor made;
   if (const PyTensor *tensor = unwrap(value))
     made = K::variable(K::cast(tensor->tensor, dtype), name);
+  else if (PyObject_HasAttrString(value.ptr(), "tocsr"))
+    made = K::variable(sparseFrom(value), dtype, name);
   else
     made = K::variable(valueFrom(value, "variable"), dtype, name);
   nb::object object = wrap(made);
@@ -106,6 +119,7 @@ static nb::object eval(const nb::object *given) {
     nb::gil_scoped_release release;
     value = K::eval(x);
   }
+  printPending();
   return toNumpy(std::move(value));
 }
 
@@ -168,7 +182,10 @@ static K::StepFunction stepFrom(nb::handle object) {
                 const K::Tensors &states) -> std::pair<K::Tensor, K::Tensors> {
     nb::object returned = step(wrap(input), wrapAll(states));
     Place place{"rnn", "what step_function returns"};
-    if (!nb::isinstance<nb::sequence>(returned) || nb::len(returned) != 2)
+    bool isPair = (nb::isinstance<nb::tuple>(returned) ||
+                   nb::isinstance<nb::list>(returned)) &&
+                  nb::len(returned) == 2;
+    if (!isPair)
       throw nb::type_error("rnn: step_function must return (output, states)");
     Like like;
     like.join(returned[0]);
@@ -251,14 +268,15 @@ using DependencyContext = Context<K::ControlDependencies, K::Tensors>;
 } // namespace
 
 static void defineScopes(nb::module_ &m) {
-  nb::class_<NameContext>(m, "NameScope")
+  nb::class_<NameContext>(m, "NameScope", "What name_scope gives.")
       .def("__enter__",
            [](NameContext &self) {
              self.enter();
              return self.get();
            })
       .def("__exit__", [](NameContext &self, nb::args) { self.exit(); });
-  nb::class_<DependencyContext>(m, "ControlDependencies")
+  nb::class_<DependencyContext>(m, "ControlDependencies",
+                                "What control_dependencies gives.")
       .def("__enter__", [](DependencyContext &self) { self.enter(); })
       .def("__exit__", [](DependencyContext &self, nb::args) { self.exit(); });
 }

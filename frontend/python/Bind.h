@@ -49,6 +49,7 @@ inline nb::object result(const K::BatchStatistics &statistics) {
   return nb::make_tuple(wrap(statistics.normalized), wrap(statistics.mean),
                         wrap(statistics.variance));
 }
+nb::object result(const K::CtcPaths &paths);
 inline nb::object result(const std::pair<K::Tensor, K::Tensor> &pair) {
   return nb::make_tuple(wrap(pair.first), wrap(pair.second));
 }
@@ -65,6 +66,10 @@ nb::object result(const std::vector<T> &values) {
   for (const T &value : values)
     list.append(result(value));
   return list;
+}
+
+inline nb::object result(const K::CtcPaths &paths) {
+  return nb::make_tuple(result(paths.decoded), wrap(paths.log_prob));
 }
 
 //===----------------------------------------------------------------------===//

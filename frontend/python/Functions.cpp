@@ -9,15 +9,29 @@
 
 namespace keratin::python {
 
+/// Whoever calls the sink may hold locks that must not wait for the GIL.
+static thread_local std::vector<std::pair<std::string, Array>> printed;
+
+void printPending() {
+  if (printed.empty())
+    return;
+  auto lines = std::exchange(printed, {});
+  for (auto &[message, value] : lines)
+    nb::print(nb::str("{} {}").format(message, toNumpy(std::move(value))));
+}
+
 /// Feeds as Keras does: floats may go where integers are expected.
 static Array toInput(nb::handle object, const K::TensorInfo &input) {
   if (unwrap(object))
     throw nb::type_error(("input '" + input.name +
                           "' is given a tensor of the graph, not a value")
                              .c_str());
+  nb::object dense = nb::borrow(object);
+  if (PyObject_HasAttrString(object.ptr(), "tocsr"))
+    dense = object.attr("toarray")();
   Array array = [&] {
     try {
-      return borrowArray(object);
+      return borrowArray(dense);
     } catch (const nb::builtin_exception &error) {
       throw nb::type_error(
           ("input '" + input.name + "': " + error.what()).c_str());
@@ -44,6 +58,7 @@ static nb::list callFunction(const K::Function &function, nb::handle inputs) {
     nb::gil_scoped_release release;
     results = function(arguments);
   }
+  printPending();
   nb::list list;
   for (Array &array : results)
     list.append(toNumpy(std::move(array)));
@@ -135,6 +150,9 @@ static K::SaveOptions toOptions(std::optional<int64_t> batch,
 
 void defineFunctions(nb::module_ &m) {
   using namespace nb::literals;
+  K::set_print_sink([](const std::string &message, const Array &value) {
+    printed.emplace_back(message, value);
+  });
   nb::class_<K::Function> type(m, "Function", nb::dynamic_attr(),
                                "Computes tensors of a graph from values of "
                                "others. Compiled at the first "

@@ -6,6 +6,10 @@
 
 namespace keratin::python {
 
+/// Prints to Python's sys.stdout what print_tensor left in this thread while
+/// it ran without the GIL.
+void printPending();
+
 /// The class `Function` and `make_function`.
 void defineFunctions(nanobind::module_ &m);
 

@@ -56,6 +56,7 @@ RESULTS = {
     "void": "None",
     "BatchStatistics": "tuple[Tensor, Tensor, Tensor]",
     "std::pair<Tensor, Tensor>": "tuple[Tensor, Tensor]",
+    "CtcPaths": "tuple[list[Tensor], Tensor]",
 }
 # Defaults that are not the same text in both languages.
 DEFAULTS = {

@@ -28,12 +28,12 @@ void set_floatx(std::string_view name);
 
 /// The fuzz factor of divisions and logarithms.
 double epsilon();
-/// Throws Error unless 0 < value < 1.
-void set_epsilon(double value);
+/// Throws Error unless 0 < e < 1.
+void set_epsilon(double e);
 
 /// "channels_last" or "channels_first".
 std::string image_data_format();
-void set_image_data_format(std::string_view name);
+void set_image_data_format(std::string_view data_format);
 
 /// `name`, or image_data_format() when it is empty. Throws Error for a name
 /// that is none.

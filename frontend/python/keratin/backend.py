@@ -8,8 +8,6 @@ Most functions are defined by the extension module, from the same declarations
 as in C++ (keratin/backend.h). Here are those that only Python needs.
 """
 
-import builtins as _builtins
-
 from keratin import _keratin
 from keratin._keratin import *  # noqa: F403
 from keratin._keratin import Function, Tensor
@@ -141,78 +139,6 @@ def function(inputs, outputs, updates=None, name=None, **kwargs):
         for index, output in enumerate(outputs)
         if getattr(output, "_is_metric", False)
     ]
-    printed = [
-        (tensor, message)
-        for tensor, message in _printed
-        if _builtins.any(
-            _keratin.depends_on(output, tensor)
-            for output in outputs
-            if isinstance(output, Tensor)
-        )
-    ]
-    made = _keratin.make_function(
-        _list(inputs),
-        outputs + [tensor for tensor, _ in printed],
-        _list(updates or ()),
-        name or "",
-        after,
-        [],
+    return _keratin.make_function(
+        _list(inputs), outputs, _list(updates or ()), name or "", after, []
     )
-    return _Printing(made, [message for _, message in printed]) if printed else made
-
-
-def ctc_decode(
-    y_pred,
-    input_length,
-    greedy=True,
-    beam_width=100,
-    top_paths=1,
-    merge_repeated=False,
-):
-    raise NotImplementedError("ctc_decode")
-
-
-# (tensor, message) of each print_tensor: kept until clear_session, as the
-# tensors that depend on one do not say so.
-_printed = []
-
-
-def print_tensor(x, message=""):
-    """`x`, whose value is printed after `message` by each function that
-    computes it. Inside the step of a loop nothing is printed."""
-    if _keratin.dtype(x) == "bool":
-        value = _keratin.logical_or(x, False)
-    else:
-        value = x * 1  # another value of the graph
-    _printed.append((value, message))
-    return value
-
-
-def clear_session():
-    """Forgets the current graph: what is made from now on is in a new one."""
-    _printed.clear()
-    _keratin.clear_session()
-
-
-class _Printing:
-    """A function that prints some of what it computes."""
-
-    def __init__(self, function, messages):
-        self._function, self._messages = function, messages
-
-    def __getattr__(self, name):
-        return getattr(self._function, name)
-
-    def __call__(self, inputs):
-        results = self._function(inputs)
-        count = len(results) - len(self._messages)
-        for message, value in zip(self._messages, results[count:]):
-            print(message, value)
-        return results[:count]
-
-
-def eval(x):
-    """The value of a tensor that depends on no placeholder."""
-    if _printed and isinstance(x, Tensor):
-        return function([], [x])([])[0]
-    return _keratin.eval(x)
