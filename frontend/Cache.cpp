@@ -51,9 +51,11 @@ public:
   void insert(const CacheKey &key, Code code) {
     if (places.count(key)) // another thread was faster
       return;
+    weightBytes += code->info().weights_bytes;
     entries.emplace_front(key, std::move(code));
     places[key] = entries.begin();
-    if (entries.size() > maxEntries) {
+    while (entries.size() > maxEntries || weightBytes > maxWeightBytes) {
+      weightBytes -= entries.back().second->info().weights_bytes;
       places.erase(entries.back().first);
       entries.pop_back();
     }
@@ -62,11 +64,14 @@ public:
   void clear() {
     places.clear();
     entries.clear();
+    weightBytes = 0;
   }
 
 private:
   // A loaded function takes some tens of kilobytes, besides its weights.
   static constexpr size_t maxEntries = 1024;
+  static constexpr int64_t maxWeightBytes = 256 << 20;
+  int64_t weightBytes = 0;
   std::list<std::pair<CacheKey, Code>> entries; // the last used first
   std::map<CacheKey, decltype(entries)::iterator> places;
 };

@@ -9,8 +9,8 @@ namespace keratin::backend {
 /// One module of the functions of `parts`, each under its symbol. The state of
 /// all is variables of the module with the present values: functions read and
 /// assign them where they had arguments and results.
-mlir::OwningOpRef<mlir::ModuleOp>
-joinWithState(Graph &graph, std::vector<Extraction> parts);
+mlir::OwningOpRef<mlir::ModuleOp> joinWithState(Graph &graph,
+                                                std::vector<Extraction> parts);
 
 } // namespace keratin::backend
 
