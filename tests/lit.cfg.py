@@ -31,7 +31,7 @@ config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), llvm_tools, os.environ["PATH"]]
 )
 config.environment["KERATIN_CACHE_DIR"] = ""
-for name in ("HOME", "KERAS_HOME", "CCACHE_DIR", "ASAN_OPTIONS"):
+for name in ("HOME", "KERAS_HOME", "CCACHE_DIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
@@ -46,6 +46,9 @@ if found:
         f"suppressions={leaks}:print_suppressions=0"
     )
     config.environment["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    # No memory is a refusal of ours.
+    config.environment["ASAN_OPTIONS"] = "allocator_may_return_null=1"
+    config.available_features.add("sanitizers")
 
 config.substitutions += [
     ("%root", root),
