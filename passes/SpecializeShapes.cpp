@@ -105,7 +105,8 @@ Attribute evaluateElementwise(ktn::ScalarBodyOpInterface op) {
   for (Value operand : op->getOperands()) {
     DenseIntElementsAttr integers = smallConstant(operand);
     if (!integers || !integers.getElementType().isSignlessInteger() ||
-        (integers.getNumElements() != 1 && integers.getType() != type))
+        (integers.getNumElements() != 1 &&
+         integers.getType().getShape() != type.getShape()))
       return {};
     operands.push_back(integers);
   }
@@ -171,6 +172,22 @@ LogicalResult inferBlock(Block &block) {
   return success();
 }
 
+/// Where all arguments have known shapes, what is still unknown depends on
+/// values, and there is no code for that.
+LogicalResult checkKnown(Block &block) {
+  for (Operation &op : block) {
+    if (!isa<ktn::ShapeRefinementOpInterface>(op))
+      continue;
+    for (Type type : op.getResultTypes())
+      if (!cast<RankedTensorType>(type).hasStaticShape())
+        return op.emitOpError("has type ")
+               << type
+               << " at run time: an extent depends on values, not on "
+                  "shapes alone";
+  }
+  return success();
+}
+
 /// Gives every leading `?` of an argument the extent `batch`.
 struct SpecializeShapes : impl::SpecializeShapesBase<SpecializeShapes> {
   using Base::Base;
@@ -206,6 +223,10 @@ LogicalResult specializeShapes(func::FuncOp function,
        llvm::zip_equal(body.getArguments(), argumentTypes))
     argument.setType(type);
   if (failed(inferBlock(body)))
+    return failure();
+  if (llvm::all_of(argumentTypes,
+                   [](ShapedType type) { return type.hasStaticShape(); }) &&
+      failed(checkKnown(body)))
     return failure();
   SmallVector<Type> arguments(argumentTypes.begin(), argumentTypes.end());
   function.setType(FunctionType::get(function.getContext(), arguments,

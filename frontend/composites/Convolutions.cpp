@@ -1,4 +1,6 @@
 //===- Convolutions.cpp - convolutions and pools --------------------------===//
+#include "Extents.h"
+
 #include "../Emit.h"
 #include "keratin/backend.h"
 
@@ -240,7 +242,7 @@ transposedSame(int64_t in, int64_t out, int64_t window, int64_t stride) {
 }
 
 static Tensor makeTransposed(std::string_view function, const Tensor &x,
-                             const Tensor &kernel, const Shape &output_shape,
+                             const Tensor &kernel, const Dims &output_shape,
                              const Ints &strides, const Padding &padding,
                              std::string_view data_format,
                              const Ints &dilation) {
@@ -249,11 +251,12 @@ static Tensor makeTransposed(std::string_view function, const Tensor &x,
   checkPositive(function, "strides", strides, image.spatial);
   checkPositive(function, "dilation_rate", dilation, image.spatial);
   Ints windows = coveredExtents(function, kernel, image.spatial, dilation);
-  if (output_shape.size() != image.shape.size())
+  Shape known = knownExtents(resolve(output_shape));
+  if (known.size() != image.shape.size())
     throw Error(std::string(function) + ": output_shape is " +
-                shapeName(output_shape) + " but x has shape " +
+                shapeName(known) + " but x has shape " +
                 shapeName(image.shape));
-  int64_t channels = output_shape[image.channelAxis()];
+  int64_t channels = known[image.channelAxis()];
   if (channels != None && channels != int_shape(kernel)[image.spatial])
     throw Error(std::string(function) + ": output_shape has " +
                 std::to_string(channels) + " channels but the kernel has " +
@@ -262,7 +265,7 @@ static Tensor makeTransposed(std::string_view function, const Tensor &x,
   Amounts amounts;
   Shape extents;
   for (size_t i = 0; i < image.spatial; ++i)
-    extents.push_back(output_shape[image.spatialAxis(i)]);
+    extents.push_back(known[image.spatialAxis(i)]);
   if (padding.name() == "same")
     for (size_t i = 0; i < image.spatial; ++i) {
       auto pair =
@@ -280,7 +283,7 @@ static Tensor makeTransposed(std::string_view function, const Tensor &x,
 }
 
 Tensor conv_transpose(const Tensor &x, const Tensor &kernel,
-                      const Shape &output_shape, const Ints &strides,
+                      const Dims &output_shape, const Ints &strides,
                       const Padding &padding, std::string_view data_format,
                       const Ints &dilation_rate) {
   return makeTransposed("conv_transpose", x, kernel, output_shape, strides,
@@ -288,7 +291,7 @@ Tensor conv_transpose(const Tensor &x, const Tensor &kernel,
 }
 
 Tensor conv1d_transpose(const Tensor &x, const Tensor &kernel,
-                        const Shape &output_shape, int64_t strides,
+                        const Dims &output_shape, int64_t strides,
                         const Padding &padding, std::string_view data_format,
                         int64_t dilation_rate) {
   return makeTransposed("conv1d_transpose", x, kernel, output_shape, {strides},
@@ -296,7 +299,7 @@ Tensor conv1d_transpose(const Tensor &x, const Tensor &kernel,
 }
 
 Tensor conv2d_transpose(const Tensor &x, const Tensor &kernel,
-                        const Shape &output_shape, const Ints &strides,
+                        const Dims &output_shape, const Ints &strides,
                         const Padding &padding, std::string_view data_format,
                         const Ints &dilation_rate) {
   checkPositive("conv2d_transpose", "strides", strides, 2);
@@ -305,7 +308,7 @@ Tensor conv2d_transpose(const Tensor &x, const Tensor &kernel,
 }
 
 Tensor conv3d_transpose(const Tensor &x, const Tensor &kernel,
-                        const Shape &output_shape, const Ints &strides,
+                        const Dims &output_shape, const Ints &strides,
                         const Padding &padding, std::string_view data_format,
                         const Ints &dilation_rate) {
   checkPositive("conv3d_transpose", "strides", strides, 3);
@@ -437,9 +440,14 @@ Tensor bias_add(const Tensor &x, const Tensor &bias,
   if (ndim(bias) != ndim(x) - 1)
     throw Error("bias_add: bias has shape " + shapeName(int_shape(bias)) +
                 " but must have 1 or " + std::to_string(ndim(x) - 1) + " axes");
-  // Keras keeps the channels of such a bias last in either format.
-  Tensor aligned = first ? moveaxis(bias, -1, 0) : bias;
-  return x + expand_dims(aligned, 0);
+  if (!first)
+    return x + expand_dims(bias, 0);
+  // Keras keeps the channels of such a bias last in either format, and reads
+  // its elements in their order as if they were first.
+  Shape extents = int_shape(bias);
+  Shape aligned{1, extents.back()};
+  aligned.insert(aligned.end(), extents.begin(), extents.end() - 1);
+  return x + reshape(bias, aligned);
 }
 
 } // namespace keratin::backend

@@ -109,13 +109,6 @@ SmallVector<Value> elementsOf(OpBuilder &b, Location loc,
   return elements;
 }
 
-/// Element `number` of an i64 tensor, as its two words.
-std::pair<Value, Value> wordsAt(OpBuilder &b, Location loc, Value tensor,
-                                int64_t number) {
-  Value index = arith::ConstantIndexOp::create(b, loc, number);
-  return Philox(b, loc).split(tensor::ExtractOp::create(b, loc, tensor, index));
-}
-
 /// One loop over the blocks gives all words of each, so that none is computed
 /// twice; the words of one place follow each other in the result.
 struct LowerRandom : Lowering<ktn::RandomOp> {
@@ -167,8 +160,6 @@ private:
   /// The elements of `blocks` blocks, `parts` of each.
   static Value createBlocks(OpBuilder &b, Location loc, Type element,
                             int64_t parts, OpFoldResult blocks, Value state) {
-    auto [key0, key1] = wordsAt(b, loc, state, 0);
-    auto [call0, call1] = wordsAt(b, loc, state, 1);
     std::optional<int64_t> known = getConstantIntValue(blocks);
     auto type =
         RankedTensorType::get({known.value_or(ShapedType::kDynamic)}, element);
@@ -177,12 +168,17 @@ private:
       outputs.push_back(emptyTensor(b, loc, type, {blocks}));
     SmallVector<Type> types(parts, type);
     SmallVector<AffineMap> maps(parts, b.getMultiDimIdentityMap(1));
+    for (int64_t number : {1, 0}) // of the state: the key, then the call
+      maps.insert(maps.begin(),
+                  AffineMap::get(1, 0, b.getAffineConstantExpr(number)));
     auto generic = linalg::GenericOp::create(
-        b, loc, types, ValueRange(), outputs, maps,
+        b, loc, types, ValueRange{state, state}, outputs, maps,
         {utils::IteratorType::parallel},
-        [&](OpBuilder &b, Location loc, ValueRange) {
+        [&](OpBuilder &b, Location loc, ValueRange args) {
           Value index = linalg::IndexOp::create(b, loc, 0);
           Philox philox(b, loc);
+          auto [key0, key1] = philox.split(args[0]);
+          auto [call0, call1] = philox.split(args[1]);
           auto [low, high] = philox.split(
               arith::IndexCastOp::create(b, loc, b.getI64Type(), index));
           std::array<Value, 4> words =

@@ -118,12 +118,24 @@ def examples():
 
 
 def op_rows():
-    """Each op that the backend API shows has a row in tests/ops."""
+    """Each op that the backend API shows has a row in tests/ops, and each
+    function of the API a test."""
     rows = "\n".join(read(name) for name in tracked("tests/ops/*.cpp"))
     for op in records("ir/Ops.td", "Ktn_Op"):
         name = op["kerasName"]
         if name and not re.search(rf"\bK::{re.escape(name)}\b", rows):
             yield f"tests/ops: no row calls K::{name}"
+    tests = rows + "\n".join(read(n) for n in tracked("tests/frontend/*.cpp"))
+    for name in api_functions():
+        if not re.search(rf"\bK::{re.escape(name)}\b", tests):
+            yield f"tests: nothing calls K::{name}"
+
+
+def api_functions():
+    """Names of the functions that keratin/backend.h declares."""
+    text = read("frontend/include/keratin/backend.h")
+    declaration = r"^(?:[A-Z]\w*|bool|void|u?int64_t|std::[\w:<>, ]+) (\w+)\("
+    return sorted(set(re.findall(declaration, text, re.M)))
 
 
 def syntax_errors(example):

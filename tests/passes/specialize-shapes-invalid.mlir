@@ -12,3 +12,11 @@ func.func @does_not_fit(%x: tensor<?x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8x
 func.func @no_tensor(%x: f32) -> f32 {
   return %x : f32
 }
+
+// -----
+
+func.func @extent_of_a_value(%n: tensor<1xi64>) -> tensor<?xi32> {
+  // expected-error @+1 {{'ktn.iota' op has type 'tensor<?xi32>' at run time: an extent depends on values, not on shapes alone}}
+  %y = ktn.iota shape %n : tensor<1xi64> to [?], i32 {axis = 0} : tensor<?xi32>
+  return %y : tensor<?xi32>
+}

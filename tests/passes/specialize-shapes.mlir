@@ -34,3 +34,16 @@ func.func @recurrent(%x: tensor<?x2x8xf32>, %xs: tensor<10x6x8xf32>) -> tensor<?
   } -> tensor<?x8xf32>
   return %r : tensor<?x8xf32>
 }
+
+// Conversions between integers are arithmetic of shapes too.
+// CHECK-LABEL: func @positions(
+// CHECK-NOT:     ktn.shape
+// CHECK:         ktn.iota [3], i32 {{.+}} : tensor<3xi32>
+func.func @positions(%x: tensor<?x8xf32>) -> tensor<?xi32> {
+  %shape = ktn.shape %x : tensor<?x8xf32> -> tensor<2xi64>
+  %narrow = ktn.cast %shape to i32 : tensor<2xi64> -> tensor<2xi32>
+  %batch = ktn.slice %narrow[0:1:1] : tensor<2xi32> -> tensor<1xi32>
+  %n = ktn.cast %batch to i64 : tensor<1xi32> -> tensor<1xi64>
+  %y = ktn.iota shape %n : tensor<1xi64> to [?], i32 {axis = 0} : tensor<?xi32>
+  return %y : tensor<?xi32>
+}

@@ -132,9 +132,9 @@ struct CsrArray {
 /// on its elements; to all others it is the dense matrix.
 Tensor variable(const CsrArray &value, DType dtype = floatx(),
                 std::string_view name = "");
-bool is_sparse(const Tensor &x);
-/// `x` as a tensor that is not sparse.
-Tensor to_dense(const Tensor &x);
+bool is_sparse(const Tensor &tensor);
+/// `tensor` as one that is not sparse.
+Tensor to_dense(const Tensor &tensor);
 
 Tensor constant(const Array &value, std::string_view name = "");
 Tensor constant(double value, DType dtype = floatx(), const Shape &shape = {},
@@ -214,10 +214,6 @@ std::string array_string(const Array &value);
 /// d(sum of loss)/d(variable) for each; `None` where the loss does not depend
 /// on it, or only through what has no derivative, such as argmax or round.
 Tensors gradients(const Tensor &loss, const Tensors &variables);
-
-/// Whether to compute `x` is to compute `other`. Elements of a loop's step are
-/// not found.
-bool depends_on(const Tensor &x, const Tensor &other);
 
 /// A scalar bool tensor: what a function is fed for it, else false. A number
 /// after set_learning_phase.
@@ -478,26 +474,28 @@ Tensor separable_conv2d(const Tensor &x, const Tensor &depthwise_kernel,
                         const Ints &dilation_rate = {1, 1});
 
 /// The gradient of the convolution with respect to its input. `kernel` is
-/// spatial…, channels out, channels in; `output_shape` has all axes, the batch
-/// may be `None`; an explicit `padding` is that of the convolution.
+/// spatial…, channels out, channels in; `output_shape` has all axes. Its batch is
+/// that of x; a spatial extent that is `None`, or a tensor that the graph cannot
+/// tell yet, is the one without output padding. An explicit `padding` is that of
+/// the convolution.
 Tensor conv1d_transpose(const Tensor &x, const Tensor &kernel,
-                        const Shape &output_shape, int64_t strides = 1,
+                        const Dims &output_shape, int64_t strides = 1,
                         const Padding &padding = "valid",
                         std::string_view data_format = "",
                         int64_t dilation_rate = 1);
 Tensor conv2d_transpose(const Tensor &x, const Tensor &kernel,
-                        const Shape &output_shape, const Ints &strides = {1, 1},
+                        const Dims &output_shape, const Ints &strides = {1, 1},
                         const Padding &padding = "valid",
                         std::string_view data_format = "",
                         const Ints &dilation_rate = {1, 1});
 Tensor conv3d_transpose(const Tensor &x, const Tensor &kernel,
-                        const Shape &output_shape,
+                        const Dims &output_shape,
                         const Ints &strides = {1, 1, 1},
                         const Padding &padding = "valid",
                         std::string_view data_format = "",
                         const Ints &dilation_rate = {1, 1, 1});
 Tensor conv_transpose(const Tensor &x, const Tensor &kernel,
-                      const Shape &output_shape, const Ints &strides,
+                      const Dims &output_shape, const Ints &strides,
                       const Padding &padding, std::string_view data_format,
                       const Ints &dilation_rate);
 /// The output shape that a ConvTranspose layer has; `output_padding` may be
