@@ -1,6 +1,7 @@
 //===- IrFile.cpp - models that are IR dumps ------------------------------===//
 #include "IrFile.h"
 
+#include "IrText.h"
 #include "codegen/Compile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -63,6 +64,8 @@ IrFile::Impl::Impl(const std::string &path)
               }),
       path(path) {
   context.printOpOnDiagnostic(false);
+  if (std::string problem = findUnparsableFile(path); !problem.empty())
+    throw Error(problem);
   module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
   if (!module)
     fail(path + ": cannot be read as IR");

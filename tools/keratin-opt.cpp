@@ -1,4 +1,5 @@
 //===- keratin-opt.cpp - runs passes and stages on IR text ----------------===//
+#include "IrText.h"
 #include "codegen/cpu/CpuPasses.h"
 #include "ir/Ktn.h"
 #include "passes/Pipelines.h"
@@ -19,6 +20,13 @@ int main(int argc, char **argv) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<keratin::ktn::KtnDialect>();
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "Keratin optimizer driver\n", registry);
+  if (std::string problem = keratin::findUnparsableFile(input);
+      input != "-" && !problem.empty()) {
+    llvm::errs() << "error: " << problem << '\n';
+    return EXIT_FAILURE;
+  }
   return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "Keratin optimizer driver\n", registry));
+      mlir::MlirOptMain(argc, argv, input, output, registry));
 }
