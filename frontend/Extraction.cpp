@@ -26,6 +26,10 @@ public:
         loc(NameLoc::get(b.getStringAttr(cut.function))), symbol(symbol) {}
 
   Extraction run() {
+    if (!slice.open.empty())
+      throw Error("function '" + cut.function +
+                  "' chooses between shapes by values: there is no code "
+                  "before they are known");
     findState();
     result.module = ModuleOp::create(loc);
     b.setInsertionPointToEnd(result.module->getBody());

@@ -400,9 +400,13 @@ Choices Function::Impl::choose(bool training,
                                const std::vector<Array> &arguments) {
   Choices choices;
   while (choosesShapes) {
-    auto [found, isNew] = conditions.try_emplace({training, choices});
-    if (isNew)
-      found->second = conditionsAfter(circumstances(training, choices));
+    std::pair<bool, Choices> key(training, choices);
+    auto found = conditions.find(key);
+    if (found == conditions.end())
+      found =
+          conditions
+              .emplace(key, conditionsAfter(circumstances(training, choices)))
+              .first;
     const Conditions &next = found->second;
     if (next.tensors.empty())
       break;

@@ -136,6 +136,7 @@ void Slice::visitInputs(Operation *op) {
     if (cut.commits)
       visitEffects(choose.getCond());
     if (isOpen(op)) {
+      readsPhase |= graph.hasTrait(choose.getY(), Graph::UsesPhase);
       open.push_back(op);
       return;
     }
@@ -155,14 +156,17 @@ Survey survey(Graph &graph, const Cut &cut, const Circumstances &known) {
     Value condition = cast<ktn::ChooseOp>(op).getCond();
     if (found.insert(condition).second)
       result.openConditions.push_back(graph.wrap(condition));
+    // What is in the branches is not seen yet.
+    result.updates |=
+        cut.commits && graph.hasTrait(op->getResult(0), Graph::Assigns);
   }
   result.readsPhase = slice.readsPhase;
-  result.updates = cut.commits && llvm::any_of(slice.ops, [&](Operation *op) {
-                     if (isa<ktn::AssignOp>(op))
-                       return true;
-                     return isa<ktn::ReadOp>(op) &&
-                            graph.findVariable(op->getResult(0))->countsCalls;
-                   });
+  result.updates |= cut.commits && llvm::any_of(slice.ops, [&](Operation *op) {
+                      if (isa<ktn::AssignOp>(op))
+                        return true;
+                      return isa<ktn::ReadOp>(op) &&
+                             graph.findVariable(op->getResult(0))->countsCalls;
+                    });
   return result;
 }
 

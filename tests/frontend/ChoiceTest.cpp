@@ -227,6 +227,40 @@ TEST(Switch, UpdatesWhatIsChosen) {
   EXPECT_THAT(valuesOf(K::get_value(v)), ElementsAre(1, 1));
 }
 
+TEST(Switch, UpdatesWhatIsChosenWithoutOutputs) {
+  K::Tensor v = K::variable(floats({2}, {0, 0})), c = K::placeholder({});
+  K::Tensor y = K::switch_(
+      K::greater(c, 0.0), [&] { return K::update_add(v, 1.0); },
+      [&] { return K::constant(floats({1}, {3})); });
+  K::Function f = K::function({c}, {}, {y});
+  f({Array::full({}, 1)});
+  EXPECT_THAT(valuesOf(K::get_value(v)), ElementsAre(1, 1));
+  f({Array::full({}, -1)});
+  EXPECT_THAT(valuesOf(K::get_value(v)), ElementsAre(1, 1));
+}
+
+TEST(Switch, SeesTheLearningPhaseInItsBranches) {
+  K::Tensor c = K::placeholder({}), x = K::constant(floats({2}, {1, 2}));
+  K::Tensor y =
+      K::switch_(K::greater(c, 0.0), K::in_train_phase(x * 10.0, x * 20.0),
+                 K::constant(floats({1}, {3})));
+  K::Function f = K::function({c, K::learning_phase()}, {y});
+  Array yes = Array::full({}, 1), no = Array::full({}, 0);
+  EXPECT_THAT(valuesOf(f({yes, yes})[0]), ElementsAre(10, 20));
+  EXPECT_THAT(valuesOf(f({yes, no})[0]), ElementsAre(20, 40));
+  EXPECT_THAT(valuesOf(f({no, no})[0]), ElementsAre(3));
+}
+
+TEST(Switch, HasNoCodeBeforeItsConditionIsKnown) {
+  K::Tensor c = K::placeholder({});
+  K::Function f =
+      K::function({c}, {K::switch_(c, K::constant(floats({3}, {1, 2, 3})),
+                                   K::constant(floats({1}, {4})))});
+  EXPECT_THAT([&] { f.compiled({{}}); },
+              ThrowsMessage<Error>(HasSubstr("chooses between shapes")));
+  EXPECT_THAT(valuesOf(f({Array::full({}, 0)})[0]), ElementsAre(4));
+}
+
 TEST(Switch, OfEqualShapesIsOneFunction) {
   K::Tensor c = K::placeholder({}), x = K::placeholder({None});
   K::Function f = K::function({c, x}, {K::switch_(c, x * 2.0, x * 3.0)});
