@@ -149,9 +149,20 @@ LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
       // What starts here is written where the value is made.
       BufferLife &life = buffers[target->buffer].life;
       life.first = std::min(life.first, buffer.life.first);
+      // Parts of it, such as the steps of an inner loop, are parts of the
+      // whole.
+      auto redirect = [&](Place &place) {
+        if (place.buffer != inserted)
+          return;
+        Place part = *target;
+        llvm::append_range(part.steps, place.steps);
+        place = std::move(part);
+      };
       for (auto &[value, place] : places)
-        if (place.buffer == inserted)
-          place = *target;
+        redirect(place);
+      for (auto &[before, list] : copies)
+        for (auto &[from, to] : list)
+          redirect(to);
       touch(*target);
       return success();
     }
@@ -290,13 +301,17 @@ LogicalResult BufferPlan::visit(Operation *op) {
         }
         return success();
       })
-      .Case([&](func::CallOp call) {
+      .Case([&](func::CallOp call) -> LogicalResult {
         // The last operands are destinations, written and not read.
         for (Value operand : call.getOperands()) {
           if (operand.getType().isIndex())
             continue;
-          Value tensor =
-              operand.getDefiningOp<UnrealizedConversionCastOp>().getOperand(0);
+          // Calls of kernels take memrefs already.
+          auto cast = operand.getDefiningOp<UnrealizedConversionCastOp>();
+          if (!cast)
+            return call.emitOpError("calls ")
+                   << call.getCalleeAttr() << ", which is no kernel";
+          Value tensor = cast.getOperand(0);
           if (const Place *place = find(operand)) {
             touch(*place);
             buffers[place->buffer].reads +=
