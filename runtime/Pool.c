@@ -17,14 +17,18 @@
 #include "keratin/runtime.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
-  /// Looks for work before a worker sleeps: some 50 microseconds, about what
-  /// waking it up again costs.
-  looks = 2000,
+  /// How long a worker looks for work before it sleeps: the small kernels of a
+  /// model, which the caller does itself, are over by then. First it looks as
+  /// often as it can, then it lets others have the CPU in between.
+  looks = 1000,
+  patience_nanoseconds = 1000000,
   /// Parts that a thread takes at once are so many a thread of all parts:
   /// enough for an even end, few enough to cost nothing.
   turns = 4,
@@ -74,6 +78,23 @@ static void relax(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("isb");
 #endif
+}
+
+// Passes some time between two looks, of which the first has the number 0;
+// false when it is time to sleep.
+static int look_again(int look, struct timespec *since) {
+  if (look < looks) {
+    relax();
+    return 1;
+  }
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (look == looks)
+    *since = now;
+  sched_yield();
+  return (now.tv_sec - since->tv_sec) * 1000000000LL + now.tv_nsec -
+             since->tv_nsec <
+         patience_nanoseconds;
 }
 
 //===----------------------------------------------------------------------===//
@@ -133,12 +154,13 @@ static void do_parts(void) {
 // The state of an offer that is not the one of number `seen`.
 static uint64_t wait_for_offer(uint32_t seen) {
   uint64_t state;
-  for (int look = 0; look < looks; ++look) {
+  struct timespec since;
+  int look = 0;
+  do {
     state = atomic_load(&offer);
     if (number_of(state) != seen)
       return state;
-    relax();
-  }
+  } while (look_again(look++, &since));
   pthread_mutex_lock(&lock);
   atomic_fetch_add(&sleeping_workers, 1);
   while (state = atomic_load(&offer), number_of(state) == seen)
@@ -240,11 +262,12 @@ __attribute__((destructor)) static void stop_workers(void) {
 //===----------------------------------------------------------------------===//
 
 static void wait_for_taken_seats(void) {
-  for (int look = 0; look < looks; ++look) {
+  struct timespec since;
+  int look = 0;
+  do {
     if (taken_of(atomic_load(&offer)) == 0)
       return;
-    relax();
-  }
+  } while (look_again(look++, &since));
   pthread_mutex_lock(&lock);
   atomic_store(&caller_sleeps, 1);
   while (taken_of(atomic_load(&offer)) != 0)

@@ -107,7 +107,7 @@ TEST_F(Pool, WakesUpWorkersThatSleep) {
   for (int turn = 0; turn < 5; ++turn) {
     Meeting meeting{3};
     ktn_parallel_for(Meeting::task, &meeting, 3);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
 
