@@ -483,7 +483,8 @@ void ArtefactBuilder::build() {
     weights = declareWeights();
   Function *setProfile = options.profile ? buildSetProfile() : nullptr;
   for (const Signature &signature : model.functions) {
-    buildEntry(signature);
+    if (!options.descriptorOnly)
+      buildEntry(signature);
     bool isFirst = &signature == &model.functions[0];
     std::string prefix =
         isFirst ? options.name : options.name + "_" + signature.entry;
@@ -494,10 +495,17 @@ void ArtefactBuilder::build() {
     if (isFirst && options.exportModel)
       GlobalAlias::create("keratin_model", info);
   }
-  buildInit();
-  if (model.hasState())
-    addStateFunctions(module, model, options.name);
+  if (!options.descriptorOnly) {
+    buildInit();
+    if (model.hasState())
+      addStateFunctions(module, model, options.name);
+  }
   defineHooks(module);
+  // A program may call them all, this process what the code calls.
+  if (options.descriptorOnly)
+    for (Function &function : make_early_inc_range(module))
+      if (function.hasWeakAnyLinkage() && function.use_empty())
+        function.eraseFromParent();
   // The same machine for all of the object, or vectors would change registers
   // between caller and callee.
   for (Function &other : module)

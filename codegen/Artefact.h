@@ -17,6 +17,8 @@ struct ArtefactOptions {
   std::string options;        ///< for people
   bool embedsWeights = false; ///< they are in the object, see embedFile
   bool profile = false;
+  /// Only the descriptor and what it refers to, for use in this process.
+  bool descriptorOnly = false;
   /// Export the descriptor as `keratin_model` too, for dlopen.
   bool exportModel = false;
 };

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/Path.h"
@@ -176,9 +177,13 @@ static LogicalResult runStages(ModuleOp module, Stage to,
     Stage next = static_cast<Stage>(static_cast<unsigned>(from) + 1);
     TimingScope scope = progress.begin(stageName(next));
     PassManager pm(module.getContext(), ModuleOp::getOperationName());
+#ifdef NDEBUG
+    // Of a small function half the time goes into verifying it after each pass.
+    pm.enableVerifier(false);
+#endif
     progress.instrument(pm, scope);
     buildPipeline(pm, from, next, options);
-    if (failed(pm.run(module)))
+    if (failed(pm.run(module)) || failed(verify(module)))
       return failure();
     module->setAttr(stageAttr,
                     StringAttr::get(module.getContext(), stageName(next)));
@@ -453,8 +458,9 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Compiled::objectForHere() {
         "a model of several functions is run from files");
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  if (llvm::Error error =
-          emitObject(artefactOptions(), /*weightsFile=*/"", stream))
+  ArtefactOptions artefact = artefactOptions();
+  artefact.descriptorOnly = true;
+  if (llvm::Error error = emitObject(artefact, /*weightsFile=*/"", stream))
     return std::move(error);
   auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(
       std::move(bytes), options.name, /*RequiresNullTerminator=*/false);
@@ -774,8 +780,36 @@ FailureOr<PipelineOptions> pipelineOptions(Location loc,
   return pipelineOptions(*target, options, evaluateConstants);
 }
 
+namespace {
+/// Passes over a small module run on this thread while it lives: to wake others
+/// takes longer.
+class FewThreads {
+public:
+  explicit FewThreads(ModuleOp module) : context(*module.getContext()) {
+    size_t ops = 0;
+    module.walk([&](Operation *) { ++ops; });
+    constexpr size_t fewOps = 100;
+    if (!context.isMultithreadingEnabled() || ops > fewOps)
+      return;
+    context.disableMultithreading();
+    disabled = true;
+  }
+  ~FewThreads() {
+    if (disabled)
+      context.enableMultithreading();
+  }
+  FewThreads(const FewThreads &) = delete;
+  FewThreads &operator=(const FewThreads &) = delete;
+
+private:
+  MLIRContext &context;
+  bool disabled = false;
+};
+} // namespace
+
 static std::unique_ptr<Compiled> compileHere(OwningOpRef<ModuleOp> module,
                                              const CompileOptions &options) {
+  FewThreads few(*module);
   Location loc = module->getLoc();
   if (llvm::Error error = checkModelName(options.name)) {
     (void)report(loc, std::move(error));
