@@ -186,7 +186,10 @@ private:
   // Lifetime.cpp
   /// A handle of `value` has died, in any thread.
   void release(mlir::Value value);
+  std::vector<mlir::Value> takeReleased();
+  /// Erases what nobody needs after the handles that have died.
   void eraseUseless();
+  void eraseUseless(llvm::ArrayRef<mlir::Value> notes);
   bool isNeeded(mlir::Operation *op) const;
   bool hasHandles(mlir::Region &region) const;
   /// Drops what is known of an op, and of those in its regions.

@@ -37,8 +37,13 @@ void Graph::release(Value value) {
   }
   if (!mutex.try_lock())
     return;
-  if (lockDepth == 0)
+  // Not from inside of an erasure, which may free arrays whose owners hold
+  // tensors.
+  if (lockDepth == 0) {
+    ++lockDepth;
     eraseUseless();
+    --lockDepth;
+  }
   mutex.unlock();
 }
 
@@ -122,13 +127,18 @@ void Graph::forget(Operation *op) {
   });
 }
 
+std::vector<Value> Graph::takeReleased() {
+  std::lock_guard<std::mutex> lock(releasedMutex);
+  return std::exchange(released, {});
+}
+
 void Graph::eraseUseless() {
-  // Erasing may let variables die, but no handles: once is enough.
-  std::vector<Value> notes;
-  {
-    std::lock_guard<std::mutex> lock(releasedMutex);
-    notes.swap(released);
-  }
+  for (std::vector<Value> notes = takeReleased(); !notes.empty();
+       notes = takeReleased())
+    eraseUseless(notes);
+}
+
+void Graph::eraseUseless(llvm::ArrayRef<Value> notes) {
   SetVector<Operation *> candidates;
   bool inBodies = false;
   for (Value value : notes) {

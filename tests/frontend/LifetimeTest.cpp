@@ -161,6 +161,19 @@ TEST_F(Lifetime, EndsWhileOthersBuildAndCompile) {
   EXPECT_FALSE(memory.isAlive());
 }
 
+TEST_F(Lifetime, OfTensorsThatArraysOwnEndsWithTheArrays) {
+  K::Tensor inner = K::constant(memory.array());
+  auto owner = std::make_shared<std::pair<std::vector<float>, K::Tensor>>(
+      std::vector<float>(64, 2.0f), K::exp(inner));
+  K::Tensor outer =
+      K::constant(Array(DType::Float32, {64}, owner->first.data(), owner));
+  owner = nullptr;
+  inner = {};
+  EXPECT_TRUE(memory.isAlive());
+  outer = {};
+  EXPECT_FALSE(memory.isAlive());
+}
+
 TEST_F(Lifetime, OfGraphsEndsAfterTheirSession) {
   K::Tensor v = K::variable(memory.array());
   K::clear_session();
