@@ -223,6 +223,19 @@ TEST(Rnn, DrawsOtherRandomNumbersInEachStep) {
   EXPECT_EQ(std::adjacent_find(first.begin(), first.end()), first.end());
 }
 
+TEST(Rnn, UsesTheLearningPhaseWhenItsStepDoes) {
+  auto run = [](bool phased) {
+    auto step = [=](const K::Tensor &input, const K::Tensors &states) {
+      K::Tensor h = states[0] + input;
+      return std::pair(phased ? K::in_train_phase(h * 2, h) : h, K::Tensors{h});
+    };
+    return K::rnn(step, constant({1, 2, 1}, {1, 2}), {constant({1, 1}, {0})});
+  };
+  EXPECT_TRUE(K::uses_learning_phase(run(true).last_output));
+  EXPECT_TRUE(K::uses_learning_phase(run(true).outputs));
+  EXPECT_FALSE(K::uses_learning_phase(run(false).last_output));
+}
+
 TEST(Rnn, LeavesTheGraphUsableWhenTheStepThrows) {
   auto throws = [](const K::Tensor &,
                    const K::Tensors &) -> std::pair<K::Tensor, K::Tensors> {
