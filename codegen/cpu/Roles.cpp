@@ -202,6 +202,7 @@ private:
   void pickWindow();
   void pickProductRow(std::optional<int64_t> vectors);
   void pickWindowRow();
+  bool holdsShared();
   void orderLoops();
   int64_t bytesWalked(const Access &access);
   void blockReductions();
@@ -426,8 +427,27 @@ void Classifier::pickWindowRow() {
   }
 }
 
+/// Whether the second cache holds all of what rows share, beside what one turn
+/// of the other loops reads.
+bool Classifier::holdsShared() {
+  constexpr int64_t most = 256 << 10;
+  int64_t bytes = 0;
+  for (const Access &access : accesses) {
+    if (!access.dependsOn(tiling.lane) || access.dependsOn(*tiling.row))
+      continue;
+    auto type = cast<ShapedType>(access.tensor.getType());
+    if (!type.hasStaticShape())
+      return false;
+    bytes += type.getNumElements() *
+             int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+  }
+  return bytes <= most;
+}
+
 /// What rows share stays in the cache, so it is outside of them: first the
-/// loops that it depends on, then the columns, then the other loops.
+/// loops that it depends on, then the columns, then the other loops. Where all
+/// columns stay in the cache, the other loops are outside: what they read is
+/// read once.
 void Classifier::orderLoops() {
   using Level = Tiling::Level;
   SmallVector<Level> before, after;
@@ -455,9 +475,13 @@ void Classifier::orderLoops() {
            !access.dependsOn(*tiling.row);
   });
   tiling.levels = before;
+  bool inside = shared && !tiling.panel && holdsShared();
+  if (inside)
+    tiling.levels.append(after);
   if (shared || tiling.blocked)
     tiling.levels.push_back(columns);
-  tiling.levels.append(after);
+  if (!inside)
+    tiling.levels.append(after);
   if (tiling.row)
     tiling.levels.push_back(rows);
   if (!shared && !tiling.blocked && !tiling.reducesLanes)
