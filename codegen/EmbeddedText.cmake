@@ -2,6 +2,7 @@
 file(READ ${RUNTIME}/include/keratin/status.h status)
 file(READ ${RUNTIME}/include/keratin/hooks.h hooks)
 file(READ ${RUNTIME}/include/keratin/abi.h abi)
+file(READ ${RUNTIME}/include/keratin/dtype.h dtype)
 file(READ ${RUNTIME}/include/keratin/runtime.h runtime)
 file(READ ${RUNTIME}/Main.c main)
 file(READ ${RUNTIME}/Pool.c pool)
@@ -12,6 +13,7 @@ namespace keratin {
 extern const llvm::StringRef embeddedStatusHeader = R\"~~~(${status})~~~\";
 extern const llvm::StringRef embeddedHooksHeader = R\"~~~(${hooks})~~~\";
 extern const llvm::StringRef embeddedAbiHeader = R\"~~~(${abi})~~~\";
+extern const llvm::StringRef embeddedDtypeHeader = R\"~~~(${dtype})~~~\";
 extern const llvm::StringRef embeddedRuntimeHeader = R\"~~~(${runtime})~~~\";
 extern const llvm::StringRef embeddedPool = R\"~~~(${pool})~~~\";
 extern const llvm::StringRef embeddedCpus = R\"~~~(${cpus})~~~\";

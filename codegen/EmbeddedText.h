@@ -14,6 +14,7 @@ namespace keratin {
 extern const llvm::StringRef embeddedStatusHeader;  ///< keratin/status.h
 extern const llvm::StringRef embeddedHooksHeader;   ///< keratin/hooks.h
 extern const llvm::StringRef embeddedAbiHeader;     ///< keratin/abi.h
+extern const llvm::StringRef embeddedDtypeHeader;   ///< keratin/dtype.h
 extern const llvm::StringRef embeddedRuntimeHeader; ///< keratin/runtime.h
 extern const llvm::StringRef embeddedPool;          ///< runtime/Pool.c
 extern const llvm::StringRef embeddedCpus;          ///< runtime/Cpus.c

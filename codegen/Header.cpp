@@ -4,6 +4,7 @@
 #include "codegen/Artefact.h"
 #include "codegen/EmbeddedText.h"
 #include "codegen/StateCode.h"
+#include "keratin/dtype.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -76,53 +77,18 @@ std::vector<std::string> parameterNames(ArrayRef<std::string> names) {
 //===----------------------------------------------------------------------===//
 
 static StringRef cType(ktn_dtype_t dtype) {
-  switch (dtype) {
-  case KTN_BOOL:
-  case KTN_U8:
-    return "uint8_t";
-  case KTN_I8:
-    return "int8_t";
-  case KTN_I16:
-    return "int16_t";
-  case KTN_I32:
-    return "int32_t";
-  case KTN_I64:
-    return "int64_t";
-  case KTN_F16:
-  case KTN_BF16:
-    return "uint16_t";
-  case KTN_F32:
-    return "float";
-  case KTN_F64:
-    return "double";
-  }
-  return "void";
+  return ktn_dtype_row(dtype)->c_type;
 }
 
-static StringRef describe(ktn_dtype_t dtype) {
-  switch (dtype) {
-  case KTN_BOOL:
-    return "bool, each 0 or 1";
-  case KTN_F16:
-    return "float16, the bits of IEEE binary16";
-  case KTN_BF16:
-    return "bfloat16, the upper 16 bits of a float";
-  case KTN_I8:
-    return "int8";
-  case KTN_I16:
-    return "int16";
-  case KTN_I32:
-    return "int32";
-  case KTN_I64:
-    return "int64";
-  case KTN_U8:
-    return "uint8";
-  case KTN_F32:
-    return "float32";
-  case KTN_F64:
-    return "float64";
-  }
-  return "";
+static std::string describe(ktn_dtype_t dtype) {
+  std::string name = ktn_dtype_row(dtype)->name;
+  if (dtype == KTN_BOOL)
+    return name + ", each 0 or 1";
+  if (dtype == KTN_F16)
+    return name + ", the bits of IEEE binary16";
+  if (dtype == KTN_BF16)
+    return name + ", the upper 16 bits of a float";
+  return name;
 }
 
 /// `[batch][28][28]`.
@@ -415,7 +381,7 @@ void HeaderWriter::writeState() {
   for (const StateVariable &variable : model.state)
     variables += "\n  " + commentSafe(variable.tensor.name) + ": " +
                  shapeText(variable.tensor) + ", " +
-                 describe(variable.tensor.dtype).str();
+                 describe(variable.tensor.dtype);
   comment("Writes the state to `bytes`, memory or a file of the caller's, at "
           "least $NAME_STATE_EXPORT_BYTES bytes, with what tells it from other "
           "bytes. The state is\n" +

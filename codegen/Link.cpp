@@ -199,6 +199,7 @@ Error linkProgram(StringRef path, StringRef name, int threads, StringRef object,
       {"Cpus.c", embeddedCpus},
       {"Cpus.h", embeddedCpusHeader},
       {"keratin/abi.h", embeddedAbiHeader},
+      {"keratin/dtype.h", embeddedDtypeHeader},
       {"keratin/hooks.h", embeddedHooksHeader},
       {"keratin/runtime.h", embeddedRuntimeHeader},
       {"keratin/status.h", embeddedStatusHeader}};

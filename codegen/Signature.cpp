@@ -1,6 +1,8 @@
 //===- Signature.cpp - what the artefact knows of the function ------------===//
 #include "codegen/Signature.h"
 
+#include "keratin/dtype.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
@@ -31,26 +33,6 @@ static std::optional<ktn_dtype_t> dtypeOf(Type type) {
   return std::nullopt;
 }
 
-static int64_t byteSize(ktn_dtype_t dtype) {
-  switch (dtype) {
-  case KTN_BOOL:
-  case KTN_I8:
-  case KTN_U8:
-    return 1;
-  case KTN_I16:
-  case KTN_F16:
-  case KTN_BF16:
-    return 2;
-  case KTN_I32:
-  case KTN_F32:
-    return 4;
-  case KTN_I64:
-  case KTN_F64:
-    return 8;
-  }
-  return 1;
-}
-
 FailureOr<TensorSignature> tensorSignature(Location loc, llvm::StringRef name,
                                            RankedTensorType type) {
   std::optional<ktn_dtype_t> dtype = dtypeOf(type.getElementType());
@@ -73,7 +55,7 @@ FailureOr<TensorSignature> tensorSignature(Location loc, llvm::StringRef name,
 bool TensorSignature::hasBatch() const { return llvm::is_contained(shape, -1); }
 
 int64_t TensorSignature::unitBytes() const {
-  int64_t bytes = byteSize(dtype);
+  int64_t bytes = ktn_dtype_row(dtype)->bytes;
   for (int64_t extent : shape)
     bytes *= extent < 0 ? 1 : extent;
   return bytes;

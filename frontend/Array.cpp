@@ -1,6 +1,8 @@
 //===- Array.cpp - dense arrays and element types -------------------------===//
 #include "keratin/array.h"
 
+#include "keratin/dtype.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -13,29 +15,9 @@ namespace keratin {
 
 namespace {
 
-struct DTypeRow {
-  DType dtype;
-  std::string_view name;
-  int64_t size;
-};
-
-constexpr std::array<DTypeRow, 10> dtypeRows{{
-    {DType::Bool, "bool", 1},
-    {DType::Int8, "int8", 1},
-    {DType::Int16, "int16", 2},
-    {DType::Int32, "int32", 4},
-    {DType::Int64, "int64", 8},
-    {DType::UInt8, "uint8", 1},
-    {DType::Float16, "float16", 2},
-    {DType::BFloat16, "bfloat16", 2},
-    {DType::Float32, "float32", 4},
-    {DType::Float64, "float64", 8},
-}};
-
-const DTypeRow &rowOf(DType dtype) {
-  for (const DTypeRow &row : dtypeRows)
-    if (row.dtype == dtype)
-      return row;
+const ktn_dtype_row_t &rowOf(DType dtype) {
+  if (const ktn_dtype_row_t *row = ktn_dtype_row(static_cast<int32_t>(dtype)))
+    return *row;
   throw Error("dtype number " + std::to_string(static_cast<int32_t>(dtype)) +
               " is none of the known ones");
 }
@@ -172,15 +154,15 @@ std::shared_ptr<void> allocate(int64_t bytes) {
 
 std::string_view dtypeName(DType dtype) { return rowOf(dtype).name; }
 
-int64_t dtypeSize(DType dtype) { return rowOf(dtype).size; }
+int64_t dtypeSize(DType dtype) { return rowOf(dtype).bytes; }
 
 bool isFloat(DType dtype) { return dtype >= DType::Float16; }
 
 DType parseDType(std::string_view name) {
   std::string known;
-  for (const DTypeRow &row : dtypeRows) {
+  for (const ktn_dtype_row_t &row : ktn_dtype_rows) {
     if (row.name == name)
-      return row.dtype;
+      return static_cast<DType>(row.dtype);
     known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
   throw Error("dtype '" + std::string(name) + "' is none of " + known);

@@ -3,6 +3,7 @@
 // and linked with the object and the pool of threads.
 #define _POSIX_C_SOURCE 200809L
 
+#include "keratin/dtype.h"
 #include "keratin/runtime.h"
 
 #include <stdio.h>
@@ -34,21 +35,7 @@ static int fail(const char *problem, const char *what) {
 }
 
 static int64_t element_bytes(int32_t dtype) {
-  switch (dtype) {
-  case KTN_BOOL:
-  case KTN_I8:
-  case KTN_U8:
-    return 1;
-  case KTN_I16:
-  case KTN_F16:
-  case KTN_BF16:
-    return 2;
-  case KTN_I32:
-  case KTN_F32:
-    return 4;
-  default:
-    return 8;
-  }
+  return ktn_dtype_row(dtype)->bytes;
 }
 
 // Number of elements; -1 when their bytes would overflow.

@@ -20,7 +20,8 @@ MAY_INCLUDE = {
     "ir": ["ir/"],
     "passes": ["passes/", "ir/"],
     "codegen": ["codegen/", "ir/", "passes/Pipelines.h",
-                "runtime/include/keratin/abi.h"],
+                "runtime/include/keratin/abi.h",
+                "runtime/include/keratin/dtype.h"],
     "runtime": ["runtime/"],
     "frontend": ["frontend/", "ir/", "codegen/Compile.h", "runtime/include/"],
 }
