@@ -178,7 +178,8 @@ static LogicalResult runStages(ModuleOp module, Stage to,
     TimingScope scope = progress.begin(stageName(next));
     PassManager pm(module.getContext(), ModuleOp::getOperationName());
 #ifdef NDEBUG
-    // Of a small function half the time goes into verifying it after each pass.
+    // Once a stage, below: after each pass it shows in the time that small
+    // functions take.
     pm.enableVerifier(false);
 #endif
     progress.instrument(pm, scope);
