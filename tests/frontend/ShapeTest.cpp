@@ -227,7 +227,7 @@ TEST(ShapeErrors, DtypesDoNotMix) {
   EXPECT_THROW(f + i, Error);
   refuses([&] { i + 1.5; }, "int32", "1.5");
   EXPECT_EQ(K::dtype(i + 2), DType::Int32);
-  EXPECT_EQ(K::dtype(i / 2), DType::Float32);
+  EXPECT_EQ(K::dtype(i / 2), DType::Float64);
 }
 
 TEST(ShapeErrors, LeaveTheGraphAsItWas) {
