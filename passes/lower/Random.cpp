@@ -109,83 +109,130 @@ SmallVector<Value> elementsOf(OpBuilder &b, Location loc,
   return elements;
 }
 
-/// One loop over the blocks gives all words of each, so that none is computed
-/// twice; the words of one place follow each other in the result.
+/// The number of elements that one block gives.
+int64_t elementsPerBlock(Type element) {
+  return element.getIntOrFloatBitWidth() == 64 ? 2 : 4;
+}
+
+/// The elements of block `index` of a sequence; `state` is the key and the
+/// call.
+SmallVector<Value> blockAt(OpBuilder &b, Location loc, Value index,
+                           ValueRange state, Type element) {
+  Philox philox(b, loc);
+  auto [key0, key1] = philox.split(state[0]);
+  auto [call0, call1] = philox.split(state[1]);
+  auto [low, high] =
+      philox.split(arith::IndexCastOp::create(b, loc, b.getI64Type(), index));
+  return elementsOf(
+      b, loc, philox.block({low, high, call0, call1}, {key0, key1}), element);
+}
+
+/// The maps that read the key and the call in each of `loops` loops.
+SmallVector<AffineMap> stateMaps(OpBuilder &b, unsigned loops) {
+  return {AffineMap::get(loops, 0, b.getAffineConstantExpr(0)),
+          AffineMap::get(loops, 0, b.getAffineConstantExpr(1))};
+}
+
+/// The position of the present element among all, row by row.
+Value linearPosition(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes) {
+  Value position = arith::ConstantIndexOp::create(b, loc, 0);
+  for (auto [axis, size] : llvm::enumerate(sizes)) {
+    Value extent = getValueOrCreateConstantIndexOp(b, loc, size);
+    Value index = linalg::IndexOp::create(b, loc, axis);
+    position = arith::MulIOp::create(b, loc, position, extent);
+    position = arith::AddIOp::create(b, loc, position, index);
+  }
+  return position;
+}
+
+/// Element i of n is number i / m of block i mod m, where m = ceil(n / p) and
+/// each block gives p.
 struct LowerRandom : Lowering<ktn::RandomOp> {
   using Lowering::Lowering;
 
   FailureOr<Value> lower(ktn::RandomOp op, Operands operands,
                          RankedTensorType type, OpBuilder &b) const override {
-    Location loc = op.getLoc();
-    SmallVector<OpFoldResult> sizes =
-        sizesFromShape(b, loc, type, operands.getShape());
-    OpFoldResult count = sizeProduct(b, loc, sizes);
-
-    Type element = type.getElementType();
-    int64_t parts = element.getIntOrFloatBitWidth() == 64 ? 2 : 4;
-    OpFoldResult blocks =
-        applySize(b, loc, b.getAffineSymbolExpr(0).ceilDiv(parts), {count});
-    Value words =
-        createBlocks(b, loc, element, parts, blocks, operands.getState());
-
-    auto wordsType = tensorType(words);
-    if (type.hasStaticShape() &&
-        wordsType.getNumElements() == type.getNumElements())
-      return createReshape(b, loc, words, type);
-    return createParallel(
-        b, loc, type, sizes, {}, {},
-        [&](OpBuilder &b, Location loc, ValueRange) -> Value {
-          Value position = arith::ConstantIndexOp::create(b, loc, 0);
-          for (auto [axis, size] : llvm::enumerate(sizes)) {
-            Value extent = getValueOrCreateConstantIndexOp(b, loc, size);
-            Value index = linalg::IndexOp::create(b, loc, axis);
-            position = arith::MulIOp::create(b, loc, position, extent);
-            position = arith::AddIOp::create(b, loc, position, index);
-          }
-          return tensor::ExtractOp::create(b, loc, words, position);
-        });
+    if (type.hasStaticShape())
+      return lowerStatic(op.getLoc(), operands.getState(), type, b);
+    return lowerDynamic(
+        op.getLoc(), operands.getState(), type,
+        sizesFromShape(b, op.getLoc(), type, operands.getShape()), b);
   }
 
 private:
-  static OpFoldResult sizeProduct(OpBuilder &b, Location loc,
-                                  ArrayRef<OpFoldResult> sizes) {
-    OpFoldResult product = b.getIndexAttr(1);
-    for (OpFoldResult size : sizes)
-      product =
-          applySize(b, loc, b.getAffineSymbolExpr(0) * b.getAffineSymbolExpr(1),
-                    {product, size});
-    return product;
-  }
-
-  /// The elements of `blocks` blocks, `parts` of each.
-  static Value createBlocks(OpBuilder &b, Location loc, Type element,
-                            int64_t parts, OpFoldResult blocks, Value state) {
-    std::optional<int64_t> known = getConstantIntValue(blocks);
-    auto type =
-        RankedTensorType::get({known.value_or(ShapedType::kDynamic)}, element);
+  /// One loop over the blocks gives all elements of each, so that no block is
+  /// computed twice; those of one number follow each other in the result.
+  static Value lowerStatic(Location loc, Value state, RankedTensorType type,
+                           OpBuilder &b) {
+    Type element = type.getElementType();
+    int64_t parts = elementsPerBlock(element), count = type.getNumElements();
+    auto blocks = RankedTensorType::get(
+        {static_cast<int64_t>(llvm::divideCeil(count, parts))}, element);
     SmallVector<Value> outputs;
     for (int64_t part = 0; part < parts; ++part)
-      outputs.push_back(emptyTensor(b, loc, type, {blocks}));
-    SmallVector<Type> types(parts, type);
-    SmallVector<AffineMap> maps(parts, b.getMultiDimIdentityMap(1));
-    for (int64_t number : {1, 0}) // of the state: the key, then the call
-      maps.insert(maps.begin(),
-                  AffineMap::get(1, 0, b.getAffineConstantExpr(number)));
+      outputs.push_back(tensor::EmptyOp::create(b, loc, blocks, ValueRange()));
+    SmallVector<Type> types(parts, blocks);
+    SmallVector<AffineMap> maps = stateMaps(b, 1);
+    maps.append(parts, b.getMultiDimIdentityMap(1));
     auto generic = linalg::GenericOp::create(
         b, loc, types, ValueRange{state, state}, outputs, maps,
         {utils::IteratorType::parallel},
         [&](OpBuilder &b, Location loc, ValueRange args) {
           Value index = linalg::IndexOp::create(b, loc, 0);
-          Philox philox(b, loc);
-          auto [key0, key1] = philox.split(args[0]);
-          auto [call0, call1] = philox.split(args[1]);
-          auto [low, high] = philox.split(
-              arith::IndexCastOp::create(b, loc, b.getI64Type(), index));
-          std::array<Value, 4> words =
-              philox.block({low, high, call0, call1}, {key0, key1});
-          linalg::YieldOp::create(b, loc, elementsOf(b, loc, words, element));
+          linalg::YieldOp::create(
+              b, loc, blockAt(b, loc, index, args.take_front(2), element));
         });
-    return tensor::ConcatOp::create(b, loc, /*dim=*/0, generic.getResults());
+    Value all =
+        tensor::ConcatOp::create(b, loc, /*dim=*/0, generic.getResults());
+    if (tensorType(all).getNumElements() == count)
+      return createReshape(b, loc, all, type);
+    SmallVector<OpFoldResult> sizes =
+        getAsIndexOpFoldResult(b.getContext(), type.getShape());
+    return createParallel(b, loc, type, sizes, {}, {},
+                          [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+                            return tensor::ExtractOp::create(
+                                b, loc, all, linearPosition(b, loc, sizes));
+                          });
+  }
+
+  /// The number of blocks is no multiple of the batch, so no tensor can have
+  /// it: each element computes its block.
+  static Value lowerDynamic(Location loc, Value state, RankedTensorType type,
+                            ArrayRef<OpFoldResult> sizes, OpBuilder &b) {
+    Type element = type.getElementType();
+    int64_t parts = elementsPerBlock(element);
+    OpFoldResult count = b.getIndexAttr(1);
+    for (OpFoldResult size : sizes)
+      count =
+          applySize(b, loc, b.getAffineSymbolExpr(0) * b.getAffineSymbolExpr(1),
+                    {count, size});
+    SmallVector<Value> begins; // the first element of each number
+    for (int64_t part = 0; part < parts; ++part)
+      begins.push_back(getValueOrCreateConstantIndexOp(
+          b, loc,
+          applySize(b, loc, b.getAffineSymbolExpr(0).ceilDiv(parts) * part,
+                    {count})));
+    return createParallel(
+        b, loc, type, sizes, {state, state}, stateMaps(b, type.getRank()),
+        [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          Value position = linearPosition(b, loc, sizes);
+          SmallVector<Value> isPast;
+          Value block = position;
+          for (Value begin : ArrayRef(begins).drop_front()) {
+            isPast.push_back(arith::CmpIOp::create(
+                b, loc, arith::CmpIPredicate::sge, position, begin));
+            Value inPart = arith::SubIOp::create(b, loc, position, begin);
+            block =
+                arith::SelectOp::create(b, loc, isPast.back(), inPart, block);
+          }
+          SmallVector<Value> elements =
+              blockAt(b, loc, block, args.take_front(2), element);
+          Value chosen = elements[0];
+          for (auto [past, value] :
+               llvm::zip_equal(isPast, ArrayRef(elements).drop_front()))
+            chosen = arith::SelectOp::create(b, loc, past, value, chosen);
+          return chosen;
+        });
   }
 };
 

@@ -178,6 +178,19 @@ TEST_F(RandomOp, KeepsTheExpectedValueInDropout) {
               margin(0.44));
 }
 
+TEST_F(RandomOp, DropsTheSameInTheGradient) {
+  K::Tensor x = K::constant(Array::full({200}, 2));
+  K::Tensor y = K::dropout(x * 1, 0.25, {}, 7);
+  K::Tensor weights = K::cast(K::arange(200), DType::Float32);
+  K::Tensor v = K::variable(Array::full({200}, 2));
+  K::Tensor z = K::dropout(v, 0.25, {}, 7);
+  std::vector<Array> both =
+      K::function({}, {z, K::gradients(K::sum(z * weights), {v})[0]})({});
+  for (int64_t i = 0; i < 200; ++i)
+    EXPECT_NEAR(both[1].at(i), both[0].at(i) == 0 ? 0 : i / 0.75, 1e-4);
+  EXPECT_EQ(valuesOf(K::eval(y)), valuesOf(both[0]));
+}
+
 TEST_F(RandomOp, MakesVariables) {
   K::Tensor v =
       K::random_uniform_variable({3, 4}, 0, 1, DType::Float32, "v", 8);

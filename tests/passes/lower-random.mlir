@@ -27,6 +27,21 @@ func.func @part_of_a_block(%s: tensor<2xi64>) -> tensor<5xi32> {
 
 // -----
 
+// The number of blocks is no multiple of an extent that is not known, so each
+// element computes its own.
+// CHECK-LABEL: func @unknown_extent(
+// CHECK-NOT:     tensor.concat
+// CHECK:         linalg.generic
+// CHECK:           arith.select
+// CHECK-NOT:     linalg.generic
+func.func @unknown_extent(%s: tensor<2xi64>, %x: tensor<?x16xf32>) -> tensor<?x16xf32> {
+  %n = ktn.shape %x : tensor<?x16xf32> -> tensor<2xi64>
+  %0 = ktn.random %s : tensor<2xi64> shape %n : tensor<2xi64> to [?, 16], f32 : tensor<?x16xf32>
+  return %0 : tensor<?x16xf32>
+}
+
+// -----
+
 // A double takes two words of a block, so there are two a block.
 // CHECK-LABEL: func @doubles(
 // CHECK:         %[[PARTS:.+]]:2 = linalg.generic
