@@ -54,8 +54,8 @@ std::vector<Array> run(Compiled &code, llvm::ArrayRef<const void *> arguments) {
   ktn_status_t status = info.run(info.weights, arena.data(), batch,
                                  arguments.data(), outputs.data());
   if (status != KTN_OK)
-    throw Error("function '" + std::string(info.name) +
-                "' failed with status " + std::to_string(status));
+    throw Error(std::string("the code of a function failed: ") +
+                ktn_status_name(status));
   return results;
 }
 
