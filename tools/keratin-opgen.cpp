@@ -225,7 +225,7 @@ bool update(const std::string &path, const std::string &text) {
 
 } // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   CLI::App app("Writes the C++ functions of the ops with a kerasName.",
                "keratin-opgen");
   std::string input, declarations, definitions;
@@ -236,18 +236,17 @@ int main(int argc, char **argv) {
   app.add_option("--definitions", definitions, "source to write")->required();
   CLI11_PARSE(app, argc, argv);
 
-  try {
-    std::ifstream file(input);
-    std::vector<Op> ops = readOps(json::parse(file));
-    std::ostringstream header, source;
-    writeDeclarations(header, ops);
-    writeDefinitions(source, ops);
-    if (update(declarations, header.str()) && update(definitions, source.str()))
-      return EXIT_SUCCESS;
-    std::cerr << "keratin-opgen: cannot write " << declarations << " and "
-              << definitions << '\n';
-  } catch (const std::exception &error) {
-    std::cerr << "keratin-opgen: " << input << ": " << error.what() << '\n';
-  }
+  std::ifstream file(input);
+  std::vector<Op> ops = readOps(json::parse(file));
+  std::ostringstream header, source;
+  writeDeclarations(header, ops);
+  writeDefinitions(source, ops);
+  if (update(declarations, header.str()) && update(definitions, source.str()))
+    return EXIT_SUCCESS;
+  std::cerr << "keratin-opgen: cannot write " << declarations << " and "
+            << definitions << '\n';
+  return EXIT_FAILURE;
+} catch (const std::exception &error) {
+  std::cerr << "keratin-opgen: " << error.what() << '\n';
   return EXIT_FAILURE;
 }
