@@ -176,6 +176,9 @@ std::optional<BatchSize> evaluateBatchSize(Value index) {
       .Case([&](arith::SubIOp) { return evaluateBoth(subtract); })
       .Case<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(
           [&](Operation *) { return evaluateBoth(divide); })
+      // Extents fit into the integers of shapes, which in Keras are int32.
+      .Case<arith::IndexCastOp, arith::TruncIOp, arith::ExtSIOp>(
+          [&](Operation *) { return evaluateBatchSize(op->getOperand(0)); })
       .Case([&](affine::AffineApplyOp apply) -> std::optional<BatchSize> {
         // Evaluated at batch 0, 1 and 2: linear if the steps agree.
         SmallVector<std::optional<BatchSize>> operands =
