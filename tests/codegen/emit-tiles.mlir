@@ -247,6 +247,28 @@ func.func private @scores(%q: tensor<4x28x8xf32>, %k: tensor<4x32x8xf32>, %out: 
   return %y : tensor<4x28x32xf32>
 }
 
+// Both factors of a product of a tensor with itself are that tensor: a panel of
+// one would be read for the other.
+// CHECK-LABEL: func private @squares(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<4x28x8xf32>
+// CHECK-NOT:     memref.alloca
+// CHECK:         vector.load %[[X]]
+// CHECK:         vector.load %[[X]]
+// CHECK-NOT:     memref.alloca
+// CHECK:         return
+func.func private @squares(%x: tensor<4x28x8xf32>, %out: tensor<4x28x28xf32>) -> tensor<4x28x28xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<4x28x28xf32>) -> tensor<4x28x28xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %x : tensor<4x28x8xf32>, tensor<4x28x8xf32>) outs(%start : tensor<4x28x28xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<4x28x28xf32>
+  return %y : tensor<4x28x28xf32>
+}
+
 // -----
 
 // A sum so long that one tile walks through more than a cache goes block by
