@@ -72,7 +72,12 @@ int64_t toInteger(nb::handle object, Place place) {
   return value;
 }
 
-int64_t Convert<int64_t>::from(nb::handle object, Place place, const Like &) {
+int64_t Convert<int64_t>::from(nb::handle object, Place place,
+                               const Like &like) {
+  // Keras' layers give the strides of a single axis as a list of one.
+  if ((PyTuple_Check(object.ptr()) || PyList_Check(object.ptr())) &&
+      PySequence_Size(object.ptr()) == 1)
+    return from(nb::borrow<nb::sequence>(object)[0], place, like);
   return toInteger(object, place);
 }
 

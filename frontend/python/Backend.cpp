@@ -90,15 +90,20 @@ static nb::object constant(const nb::object *given) {
   Array value =
       valueFrom(given[0], "constant").to(dtypeOr(given[1], K::floatx()));
   std::string name = nameFrom(given[3], "constant");
+  auto withShape = [](const K::Tensor &tensor) {
+    nb::object object = wrap(tensor);
+    object.attr("_keras_shape") = toTuple(K::int_shape(tensor));
+    return object;
+  };
   if (given[2].is_none())
-    return wrap(K::constant(value, name));
+    return withShape(K::constant(value, name));
   auto shape = Convert<K::Shape>::from(given[2], {"constant", "shape"}, {});
   int64_t count = 1;
   for (int64_t extent : shape)
     count *= extent;
   if (count == value.size())
-    return wrap(K::constant(value.reshaped(shape), name));
-  return wrap(K::broadcast_to(K::constant(value, name), shape));
+    return withShape(K::constant(value.reshaped(shape), name));
+  return withShape(K::broadcast_to(K::constant(value, name), shape));
 }
 
 static nb::object setValue(const nb::object *given) {

@@ -197,6 +197,11 @@ static std::string describe(const PyTensor &self) {
          " dtype=" + std::string(dtypeName(K::dtype(self.tensor))) + ">";
 }
 
+/// A value that no op computes.
+static bool isGiven(const K::Tensor &tensor) {
+  return K::is_placeholder(tensor) || K::is_variable(tensor);
+}
+
 void defineTensor(nb::module_ &m) {
   nb::class_<PyTensor> type(m, "Tensor", nb::dynamic_attr(),
                             nb::is_weak_referenceable(),
@@ -222,19 +227,28 @@ void defineTensor(nb::module_ &m) {
         return name.empty() ? std::nullopt : std::optional(name);
       },
       "Of a variable or placeholder; else `None`.");
+  // Keras asks with hasattr whether there is anything to tell: there is where
+  // it or its own backends set these, and where the learning phase matters.
   type.def_prop_rw(
       "_uses_learning_phase",
       [](const PyTensor &self) {
-        return self.usesLearningPhase || K::uses_learning_phase(self.tensor);
+        bool uses = self.usesLearningPhase.value_or(false) ||
+                    K::uses_learning_phase(self.tensor);
+        if (!uses && !self.usesLearningPhase && !isGiven(self.tensor))
+          throw nb::attribute_error("_uses_learning_phase");
+        return uses;
       },
       [](PyTensor &self, nb::object value) {
         self.usesLearningPhase = PyObject_IsTrue(value.ptr()) == 1;
       });
   type.def_prop_rw(
       "_keras_shape",
-      [](const PyTensor &self) {
-        return self.kerasShape.is_valid() ? self.kerasShape
-                                          : toTuple(K::int_shape(self.tensor));
+      [](const PyTensor &self) -> nb::object {
+        if (self.kerasShape.is_valid())
+          return self.kerasShape;
+        if (!isGiven(self.tensor))
+          throw nb::attribute_error("_keras_shape");
+        return toTuple(K::int_shape(self.tensor));
       },
       [](PyTensor &self, nb::object value) {
         self.kerasShape = std::move(value);

@@ -11,6 +11,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
+
 namespace keratin::python {
 
 namespace nb = nanobind;
@@ -26,7 +28,7 @@ public:
 
   const K::Tensor tensor;
   // Set by Keras, besides what the graph says.
-  bool usesLearningPhase = false;
+  std::optional<bool> usesLearningPhase;
   nb::object kerasShape;
 };
 

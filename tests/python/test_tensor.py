@@ -115,5 +115,6 @@ def test_lists_of_tensors_are_stacked(x):
 def test_knows_that_it_depends_on_the_learning_phase(x):
     y = K.in_train_phase(x, x * 2) + 1
     assert y._uses_learning_phase and not x._uses_learning_phase
+    assert not hasattr(x + 1, "_uses_learning_phase")
     x._uses_learning_phase = True
     assert x._uses_learning_phase

@@ -96,6 +96,13 @@ def eye(size, dtype=None, name=None):
     return _keratin.constant(numpy.eye(*shape), dtype=dtype, name=name)
 
 
+def repeat_elements(x, rep, axis):
+    """Each element `rep` times along `axis`."""
+    y = _keratin.repeat_elements(x, rep, axis)
+    y._keras_shape = _keratin.int_shape(y)
+    return y
+
+
 def batch_get_value(ops):
     """The values of several variables."""
     return [_keratin.get_value(x) for x in ops]
