@@ -136,8 +136,38 @@ Attribute evaluateElementwise(ktn::ScalarBodyOpInterface op) {
   return DenseElementsAttr::get(type, elements);
 }
 
+/// A reduction of a few integers to one: the number of elements of a shape.
+Attribute evaluateReduction(ktn::ReductionOpInterface op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  DenseIntElementsAttr integers = smallConstant(op->getOperand(0));
+  if (!integers || !type.hasStaticShape() || type.getNumElements() != 1 ||
+      !type.getElementType().isSignlessInteger() ||
+      integers.getElementType() != type.getElementType())
+    return {};
+  Block block;
+  OpBuilder b(op->getContext());
+  b.setInsertionPointToStart(&block);
+  auto constant = [&](TypedAttr value) -> Value {
+    return arith::ConstantOp::create(b, op->getLoc(), value);
+  };
+  Value result = constant(op.getNeutralElement(b));
+  for (const APInt &element : integers.getValues<APInt>())
+    result = op.buildCombiner(
+        b, constant(b.getIntegerAttr(type.getElementType(), element)), result);
+  Attribute element = foldScalars(block, result);
+  return element ? DenseElementsAttr::get(type, element) : Attribute();
+}
+
 /// What has become a constant is one from here on: extents, above all.
 void foldToConstants(Operation &op) {
+  if (auto reduction = dyn_cast<ktn::ReductionOpInterface>(op)) {
+    if (Attribute value = evaluateReduction(reduction)) {
+      OpBuilder b(&op);
+      op.getResult(0).replaceAllUsesWith(
+          ktn::ConstantOp::create(b, op.getLoc(), cast<ElementsAttr>(value)));
+      return;
+    }
+  }
   if (auto elementwise = dyn_cast<ktn::ScalarBodyOpInterface>(op)) {
     if (Attribute value = evaluateElementwise(elementwise)) {
       OpBuilder b(&op);

@@ -47,3 +47,19 @@ func.func @positions(%x: tensor<?x8xf32>) -> tensor<?xi32> {
   %y = ktn.iota shape %n : tensor<1xi64> to [?], i32 {axis = 0} : tensor<?xi32>
   return %y : tensor<?xi32>
 }
+
+// The number of elements of a shape, and what is left of it for one extent.
+// CHECK-LABEL: func @inferred_extent(
+// CHECK:         ktn.reshape %{{.+}} to [3, 6, 1] :
+func.func @inferred_extent(%x: tensor<?x6xf32>) -> tensor<?x?x1xf32> {
+  %shape = ktn.shape %x : tensor<?x6xf32> -> tensor<2xi64>
+  %all = ktn.prod %shape, [0] : tensor<2xi64> -> tensor<i64>
+  %rows = ktn.slice %shape[0:1:1] : tensor<2xi64> -> tensor<1xi64>
+  %row_count = ktn.squeeze %rows, [0] : tensor<1xi64> -> tensor<i64>
+  %rest = ktn.floordiv %all, %row_count : tensor<i64>
+  %columns = ktn.reshape %rest to [1] : tensor<i64> -> tensor<1xi64>
+  %one = ktn.constant dense<1> : tensor<1xi64>
+  %target = ktn.concat %rows, %columns, %one {axis = 0 : i64} : tensor<1xi64>, tensor<1xi64>, tensor<1xi64> -> tensor<3xi64>
+  %y = ktn.reshape %x shape %target : tensor<3xi64> to [?, ?, 1] : tensor<?x6xf32> -> tensor<?x?x1xf32>
+  return %y : tensor<?x?x1xf32>
+}
