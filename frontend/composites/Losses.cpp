@@ -45,8 +45,9 @@ Tensor sparse_categorical_crossentropy(const Tensor &target,
   requireTensor(output, function, "output");
   axis = normalizeAxis(axis, ndim(output), function);
   Tensor logits = from_logits ? output : logitsOfSoftmax(output, axis);
+  // Probabilities need not sum to 1: Keras divides them by their sum.
   Tensor logs =
-      logits ? log_softmax(logits, axis) : log(clipProbabilities(output));
+      log_softmax(logits ? logits : log(clipProbabilities(output)), axis);
   Tensor labels = target;
   if (ndim(target) == ndim(output) && int_shape(target)[axis] == 1)
     labels = squeeze(target, axis);

@@ -60,7 +60,7 @@ static Row sparse(std::string name, bool logits, int64_t axis,
                   K::Shape labels) {
   return {
       .name = std::move(name),
-      .shapes = {std::move(labels), {tableBatch, 5, 7}},
+      .shapes = {std::move(labels), {tableBatch, 4, 5}},
       .op =
           [=](X x) {
             return K::sparse_categorical_crossentropy(x[0], x[1], logits, axis);
@@ -68,10 +68,8 @@ static Row sparse(std::string name, bool logits, int64_t axis,
       .formula =
           [=](const std::vector<Values> &x) {
             int64_t at = axis < 0 ? axis + 3 : axis;
-            Values logs = logits ? logsOf(x[1], at, true)
-                                 : generate(x[1].shape, [&](S i) {
-                                     return std::log(x[1][i]);
-                                   });
+            // Keras divides probabilities by their sum.
+            Values logs = logsOf(x[1], at, logits);
             Values chosen(x[1].shape);
             int64_t row = 0;
             K::Shape rows = x[1].shape;
@@ -115,12 +113,12 @@ std::vector<Row> lossRows() {
       categorical("categorical_crossentropy", false, -1),
       categorical("categorical_crossentropy_axis", false, 1),
       categorical("categorical_crossentropy_logits", true, -1),
-      sparse("sparse_categorical_crossentropy", false, -1, {tableBatch, 5}),
+      sparse("sparse_categorical_crossentropy", false, -1, {tableBatch, 4}),
       sparse("sparse_categorical_crossentropy_column", false, -1,
-             {tableBatch, 5, 1}),
-      sparse("sparse_categorical_crossentropy_axis", false, 1, {tableBatch, 7}),
+             {tableBatch, 4, 1}),
+      sparse("sparse_categorical_crossentropy_axis", false, 1, {tableBatch, 5}),
       sparse("sparse_categorical_crossentropy_logits", true, -1,
-             {tableBatch, 5}),
+             {tableBatch, 4}),
       binary("binary_crossentropy", false),
       binary("binary_crossentropy_logits", true),
   };

@@ -59,21 +59,27 @@ static std::vector<double> truncated(int64_t count) {
 
 static Row dropoutRow(std::string name, std::optional<K::Dims> noiseShape,
                       bool wholeChannels) {
-  return {
-      .name = std::move(name),
-      .shapes = {{tableBatch, 5, 7}},
-      .op = [=](X x) { return K::dropout(x[0], 0.4, noiseShape, tableSeed); },
-      .formula =
-          [=](const std::vector<Values> &x) {
-            K::Shape shape = x[0].shape;
-            if (wholeChannels)
-              shape[1] = 1;
-            Values u(shape);
-            u.data = randomFloats(tableSeed, 0, u.size());
-            return generate(x[0].shape, [&](const K::Shape &index) {
-              return broadcastAt(u, index) >= 0.4 ? x[0][index] / 0.6 : 0;
-            });
-          }};
+  return {.name = std::move(name),
+          .shapes = {{tableBatch, 5, 7}},
+          // Each call drops others: the gradient is tested in RandomTest.cpp,
+          // and stopped here.
+          .op =
+              [=](X x) {
+                return K::dropout(K::stop_gradient(x[0]), 0.4, noiseShape,
+                                  tableSeed);
+              },
+          .formula =
+              [=](const std::vector<Values> &x) {
+                K::Shape shape = x[0].shape;
+                if (wholeChannels)
+                  shape[1] = 1;
+                Values u(shape);
+                u.data = randomFloats(tableSeed, 0, u.size());
+                return generate(x[0].shape, [&](const K::Shape &index) {
+                  return broadcastAt(u, index) >= 0.4 ? x[0][index] / 0.6 : 0;
+                });
+              },
+          .hasGradient = false};
 }
 
 std::vector<Row> randomRows() {
