@@ -20,7 +20,11 @@ def operand_types(example):
         return bound
     names = re.findall(r"%\w+", example.split("=", 1)[-1])
     # `gamma %g : T` gives its type at once.
-    own = dict(re.findall(r"(?:gamma|beta|shape) (%\w+) : (tensor<[^>]*>)", example))
+    own = dict(
+        re.findall(
+            r"(?:gamma|beta|shape|ktn.random) (%\w+) : (tensor<[^>]*>)", example
+        )
+    )
     names = [name for name in names if name not in own]
     types = split_types(example.rsplit(" : ", 1)[1].split("->")[0])
     types += types[-1:] * (len(names) - len(types))
