@@ -254,7 +254,8 @@ Value extentFromArguments(OpBuilder &b, Location loc, BatchSize extent,
       continue;
     for (auto [axis, candidate] : llvm::enumerate(*shape))
       if (type.isDynamicDim(axis) && candidate == extent)
-        return tensor::DimOp::create(b, loc, argument, axis);
+        return tensor::DimOp::create(b, loc, argument,
+                                     static_cast<int64_t>(axis));
   }
   return {};
 }

@@ -16,7 +16,7 @@ struct KernelGroup {
 };
 
 /// Bytes of a row that a `rows` kernel may keep in a scratch buffer.
-inline constexpr int64_t maxRowBytes = 64 * 1024;
+inline constexpr int64_t maxRowBytes = int64_t(64) * 1024;
 
 /// Whether `op` is computed by a kernel, and not a view, a size or a constant.
 bool isKernelOp(mlir::Operation *op);

@@ -42,10 +42,10 @@ Bytes model::readFile(const std::string &path, size_t limit) {
   std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (!file)
     throw Error("cannot open '" + path + "': " + std::strerror(errno));
-  if (std::fseek(file.get(), 0, SEEK_END) != 0)
-    throw Error("cannot read '" + path + "': it is not a regular file");
+  bool isEnd = std::fseek(file.get(), 0, SEEK_END) == 0;
   long end = std::ftell(file.get());
-  std::rewind(file.get());
+  if (!isEnd || std::fseek(file.get(), 0, SEEK_SET) != 0)
+    throw Error("cannot read '" + path + "': it is not a regular file");
   // ftell of a directory is LONG_MAX.
   if (end < 0 || size_t(end) > limit)
     throw Error("'" + path + "' has " + describeSize(uint64_t(end)) +
