@@ -173,8 +173,7 @@ Values AssignOp::vjp(OpBuilder &, ValueRange cotangents) {
 }
 
 LogicalResult AfterOp::inferReturnTypes(MLIRContext *, MaybeLoc,
-                                        Adaptor adaptor,
-                                        InferredTypes &types) {
+                                        Adaptor adaptor, InferredTypes &types) {
   types.push_back(adaptor.getX().getType());
   return success();
 }

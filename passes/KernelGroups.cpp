@@ -275,8 +275,10 @@ void Grouper::growRows(Members &members) {
   SmallVector<int64_t> extents = seed.getStaticLoopRanges();
   int64_t rowBytes = 8;
   for (int64_t extent : ArrayRef(extents).drop_front(rows)) {
-    if (ShapedType::isDynamic(extent) || extent > maxRowBytes ||
-        (rowBytes *= extent) > maxRowBytes)
+    if (ShapedType::isDynamic(extent) || extent > maxRowBytes)
+      return;
+    rowBytes *= extent;
+    if (rowBytes > maxRowBytes)
       return;
   }
 

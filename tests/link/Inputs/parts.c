@@ -42,10 +42,9 @@ static void *allocate(size_t bytes) {
 
 static void run(const ktn_model_info_t *info, int64_t batch,
                 const void *const *inputs, void *const *outputs) {
-  void *arena = allocate(
-      (size_t)(info->arena_bytes[0] + batch * info->arena_bytes[1]));
-  ktn_status_t status =
-      info->run(info->weights, arena, batch, inputs, outputs);
+  void *arena =
+      allocate((size_t)(info->arena_bytes[0] + batch * info->arena_bytes[1]));
+  ktn_status_t status = info->run(info->weights, arena, batch, inputs, outputs);
   free(arena);
   if (status != KTN_OK)
     exit(3);
