@@ -101,7 +101,14 @@ std::vector<Row> elementwiseRows() {
              [](double a, double b) { return a * b; }));
   add(binary(
       "div", K::operator/, [](double a, double b) { return a / b; }, positive));
-  add(binary("mod", K::mod, pythonMod, flat));
+  // Near 0 a divisor is nearer to a jump than differences reach.
+  add(binary("mod", K::mod, pythonMod, {.low = 0.5, .high = 3}));
+  rows.push_back(unary(
+      "mod_of_negative", [](const K::Tensor &x) { return K::mod(x, 0.75); },
+      [](double x) { return pythonMod(x, 0.75); }));
+  rows.push_back(unary(
+      "mod_by_negative", [](const K::Tensor &x) { return K::mod(x, -0.75); },
+      [](double x) { return pythonMod(x, -0.75); }));
   add(binary(
       "floor_divide", K::floor_divide,
       [](double a, double b) { return std::floor(a / b); }, flat));

@@ -8,7 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 using namespace keratin;
@@ -138,7 +140,12 @@ TEST_P(GradientTest, IsThatOfTheFormula) {
   for (size_t input : backward.differentiable)
     expected.emplace_back(row, backward.values, input, backward.result);
   K::Function function = K::function(backward.inputs, backward.gradients);
+  // -O2 is what the gradient for any batch is computed with. Kernels of known
+  // extents are others where there are weights.
+  bool alsoOptimized = !row.hasBatch || row.weights != 0;
   for (bool optimize : {false, true}) {
+    if (optimize && !alsoOptimized)
+      continue;
     SCOPED_TRACE(optimize ? "-O2" : "-O0");
     K::CompileSettings settings;
     settings.optimize = optimize;
@@ -160,6 +167,9 @@ TEST_P(GradientTest, IsThatOfTheFormulaForAnyBatch) {
   std::string prefix = directory.path / "op";
   {
     Backward backward(row, tableBatch, /*dynamic=*/true);
+    K::Shape shape = K::int_shape(backward.y);
+    if (std::count(shape.begin() + !shape.empty(), shape.end(), K::None))
+      return; // the cotangent has its batch elsewhere than first
     K::SaveOptions options;
     options.name = "op";
     options.emit = "so";

@@ -69,8 +69,7 @@ struct Row {
   int64_t weights = 0;
   /// False where it is None by every input, as that of argmax or round is.
   bool hasGradient = true;
-  /// False where the gradient jumps between the elements of the row, or where
-  /// the second derivatives are too large for differences.
+  /// False where each call has another gradient, as that of a random op.
   bool hasSecondGradient = true;
   /// Whether axis 0 of the first input is a batch. It is the batch of other
   /// inputs too that are not weights and have this extent first.
