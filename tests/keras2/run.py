@@ -74,7 +74,7 @@ FAST = [
 
 def keras_source(folder, python):
     """Keras' source distribution, unpacked."""
-    source = folder / SOURCE
+    source = (folder / SOURCE).resolve()
     if not source.exists():
         with tempfile.TemporaryDirectory(dir=folder) as temporary:
             subprocess.run(
@@ -112,6 +112,7 @@ def run_pytest(python, source, build, arguments, report, data_format, pretend):
             [python, "-m", "pytest", "-p", "keratin_plugin", "-p", "no:cacheprovider"]
             + ["-q", "--tb=short", "--timeout=600", "--disable-warnings"]
             + [f"--junitxml={report}", "-o", "junit_family=xunit1"]
+            + [f"--rootdir={source}"]
             + arguments,
             cwd=source,
             env=variables,
@@ -124,11 +125,13 @@ def outcomes(report):
     if not report.exists():
         return found
     for case in ElementTree.parse(report).iter("testcase"):
-        path = case.get("file")
+        path = case.get("file") or "?"
+        # As the test is called from the folder of Keras.
+        path = path[max(path.find("tests/"), 0) :]
         classes = case.get("classname", "").split(".")
-        parts = path[:-3].split("/") if path else []
-        inner = classes[len(parts) :]
-        name = "::".join([path or "?"] + inner + [case.get("name") or ""])
+        module = pathlib.Path(path).stem
+        inner = classes[classes.index(module) + 1 :] if module in classes else []
+        name = "::".join([path] + inner + [case.get("name") or ""])
         outcome = "passed"
         for tag in ("failure", "error", "skipped"):
             if case.find(tag) is not None:
