@@ -11,7 +11,6 @@
 
 #include <functional>
 #include <optional>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -58,8 +57,8 @@ Tensors emitHost(HostTask task, const Tensors &operands,
 Tensor emitAfter(const Tensor &x, const Tensors &events);
 
 /// What the graph knows of the elements of an integer tensor of at most one
-/// axis: extents of known shapes, and arithmetic on them. Empty where even their
-/// number is not known.
+/// axis: extents of known shapes, and arithmetic on them. Empty where even
+/// their number is not known.
 std::vector<std::optional<int64_t>> knownElements(const Tensor &x);
 
 /// The operands of the `ktn.<mnemonic>` that makes x; none when something else

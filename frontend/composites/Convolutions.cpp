@@ -147,9 +147,21 @@ Tensor conv(const Tensor &x, const Tensor &kernel, const Ints &strides,
                   dilation_rate, groups);
 }
 
+/// Keras' functions take one or the other; `conv` takes both.
+static void checkStridesOrDilation(std::string_view function,
+                                   const Ints &strides, const Ints &dilation) {
+  auto isOne = [](int64_t step) { return step == 1; };
+  if (!std::all_of(strides.begin(), strides.end(), isOne) &&
+      !std::all_of(dilation.begin(), dilation.end(), isOne))
+    throw Error(std::string(function) + ": strides are " + shapeName(strides) +
+                " and dilation_rate is " + shapeName(dilation) +
+                " but one of them must be 1");
+}
+
 Tensor conv1d(const Tensor &x, const Tensor &kernel, int64_t strides,
               const Padding &padding, std::string_view data_format,
               int64_t dilation_rate, int64_t groups) {
+  checkStridesOrDilation("conv1d", {strides}, {dilation_rate});
   return makeConv("conv1d", x, kernel, {strides}, padding, data_format,
                   {dilation_rate}, groups);
 }
@@ -158,6 +170,7 @@ Tensor conv2d(const Tensor &x, const Tensor &kernel, const Ints &strides,
               const Padding &padding, std::string_view data_format,
               const Ints &dilation_rate, int64_t groups) {
   checkPositive("conv2d", "strides", strides, 2);
+  checkStridesOrDilation("conv2d", strides, dilation_rate);
   return makeConv("conv2d", x, kernel, strides, padding, data_format,
                   dilation_rate, groups);
 }
@@ -166,6 +179,7 @@ Tensor conv3d(const Tensor &x, const Tensor &kernel, const Ints &strides,
               const Padding &padding, std::string_view data_format,
               const Ints &dilation_rate, int64_t groups) {
   checkPositive("conv3d", "strides", strides, 3);
+  checkStridesOrDilation("conv3d", strides, dilation_rate);
   return makeConv("conv3d", x, kernel, strides, padding, data_format,
                   dilation_rate, groups);
 }
@@ -195,6 +209,7 @@ static Tensor depthwise(std::string_view function, const Tensor &x,
 Tensor depthwise_conv1d(const Tensor &x, const Tensor &depthwise_kernel,
                         int64_t strides, const Padding &padding,
                         std::string_view data_format, int64_t dilation_rate) {
+  checkStridesOrDilation("depthwise_conv1d", {strides}, {dilation_rate});
   return depthwise("depthwise_conv1d", x, depthwise_kernel, {strides}, padding,
                    data_format, {dilation_rate});
 }
@@ -204,6 +219,7 @@ Tensor depthwise_conv2d(const Tensor &x, const Tensor &depthwise_kernel,
                         std::string_view data_format,
                         const Ints &dilation_rate) {
   checkPositive("depthwise_conv2d", "strides", strides, 2);
+  checkStridesOrDilation("depthwise_conv2d", strides, dilation_rate);
   return depthwise("depthwise_conv2d", x, depthwise_kernel, strides, padding,
                    data_format, dilation_rate);
 }

@@ -222,6 +222,14 @@ TEST(ShapeErrors, NameAxesThatAreNotThere) {
   refuses([&] { K::getitem(x, {K::Slice{}, 3}); }, "index 3", "(None, 3)");
 }
 
+TEST(ShapeErrors, StridesAndDilationExcludeEachOther) {
+  K::Tensor x = open({None, 9, 9, 2}), k = open({3, 3, 2, 2});
+  refuses([&] { K::conv2d(x, k, {2, 2}, "same", "", {1, 2}); }, "strides",
+          "dilation_rate");
+  refuses([&] { K::depthwise_conv2d(x, k, {1, 2}, "same", "", {2, 2}); },
+          "(1, 2)", "(2, 2)");
+}
+
 TEST(ShapeErrors, DtypesDoNotMix) {
   K::Tensor f = open({2}), i = open({2}, DType::Int32);
   EXPECT_THROW(f + i, Error);

@@ -53,7 +53,7 @@ using Op = std::function<K::Tensor(const K::Tensors &)>;
 using Formula = std::function<Values(const std::vector<Values> &)>;
 
 struct Row {
-  std::string name; ///< letters, digits and underscores
+  std::string name = {}; ///< letters, digits and underscores
   std::vector<K::Shape> shapes = {};
   Op op = {};
   Formula formula = {};

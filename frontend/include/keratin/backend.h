@@ -121,9 +121,9 @@ Tensor zeros(const Shape &shape, DType dtype = floatx(),
 Tensor ones(const Shape &shape, DType dtype = floatx(),
             std::string_view name = "");
 
-/// A matrix of which few elements are not zero, as scipy's csr_matrix: row r has
-/// the elements data[i] in the columns indices[i] for i from indptr[r] to below
-/// indptr[r + 1].
+/// A matrix of which few elements are not zero, as scipy's csr_matrix: row r
+/// has the elements data[i] in the columns indices[i] for i from indptr[r] to
+/// below indptr[r + 1].
 struct CsrArray {
   Array data, indices, indptr;
   Shape shape;
@@ -474,10 +474,10 @@ Tensor separable_conv2d(const Tensor &x, const Tensor &depthwise_kernel,
                         const Ints &dilation_rate = {1, 1});
 
 /// The gradient of the convolution with respect to its input. `kernel` is
-/// spatial…, channels out, channels in; `output_shape` has all axes. Its batch is
-/// that of x; a spatial extent that is `None`, or a tensor that the graph cannot
-/// tell yet, is the one without output padding. An explicit `padding` is that of
-/// the convolution.
+/// spatial…, channels out, channels in; `output_shape` has all axes. Its batch
+/// is that of x; a spatial extent that is `None`, or a tensor that the graph
+/// cannot tell yet, is the one without output padding. An explicit `padding` is
+/// that of the convolution.
 Tensor conv1d_transpose(const Tensor &x, const Tensor &kernel,
                         const Dims &output_shape, int64_t strides = 1,
                         const Padding &padding = "valid",
@@ -610,8 +610,8 @@ Tensor random_binomial(const Dims &shape, const Tensor &p = 0.0,
                        DType dtype = floatx(),
                        std::optional<uint64_t> seed = std::nullopt);
 /// Zeros with probability `level`, the other elements divided by 1 - level.
-/// Decided for each element of `noise_shape`, which broadcasts to x; a `None` of
-/// it is the extent of x.
+/// Decided for each element of `noise_shape`, which broadcasts to x; a `None`
+/// of it is the extent of x.
 Tensor dropout(const Tensor &x, double level,
                const std::optional<Dims> &noise_shape = std::nullopt,
                std::optional<uint64_t> seed = std::nullopt);
@@ -662,8 +662,8 @@ struct CtcPaths {
 /// The likeliest label sequences, decoded after a call by the program: they can
 /// only be outputs of functions, not saved and not computed with.
 /// `input_length` is (samples,). Of `greedy` only the path of the likeliest
-/// classes; else a beam search as TensorFlow's, whose paths are without repeated
-/// labels if `merge_repeated`.
+/// classes; else a beam search as TensorFlow's, whose paths are without
+/// repeated labels if `merge_repeated`.
 CtcPaths ctc_decode(const Tensor &y_pred, const Tensor &input_length,
                     bool greedy = true, int64_t beam_width = 100,
                     int64_t top_paths = 1, bool merge_repeated = false);

@@ -3,9 +3,10 @@
 // The defaults come from the keys floatx, epsilon and image_data_format of
 // keras.json in $KERAS_HOME, or in ~/.keras; without such a file they are
 // "float32", 1e-7 and "channels_last". Its section "keratin" is Keratin's own:
-// "threads" is the number of num_threads, "cache" is told in keratin/cache.h. The file is read at the first use; one
-// that is not valid throws an Error that names the file, the key, the value and
-// what is allowed. Any thread may call these functions.
+// "threads" is the number of num_threads, "cache" is told in keratin/cache.h.
+// The file is read at the first use; one that is not valid throws an Error that
+// names the file, the key, the value and what is allowed. Any thread may call
+// these functions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CONFIG_H
@@ -40,8 +41,9 @@ void set_image_data_format(std::string_view data_format);
 std::string normalize_data_format(std::string_view name);
 
 /// How many threads run one function at most: as many as the process may use
-/// CPUs, unless keras.json, $KTN_NUM_THREADS or set_num_threads, which go before
-/// each other in this order, say otherwise. Numbers computed do not depend on it.
+/// CPUs, unless keras.json, $KTN_NUM_THREADS or set_num_threads, which go
+/// before each other in this order, say otherwise. Numbers computed do not
+/// depend on it.
 int64_t num_threads();
 /// 0 gives back the default. Throws Error for a negative number.
 void set_num_threads(int64_t number);
