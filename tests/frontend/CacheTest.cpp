@@ -1,4 +1,6 @@
 //===- CacheTest.cpp - what is compiled once, and what is not -------------===//
+#include "Arrays.h"
+
 #include "keratin/backend.h"
 
 #include <gmock/gmock.h>
@@ -17,22 +19,13 @@ namespace fs = std::filesystem;
 using keratin::Array;
 using keratin::DType;
 using keratin::Error;
+using keratin::test::floats;
+using keratin::test::valuesOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 namespace {
-
-Array floats(std::vector<int64_t> shape, std::vector<float> values) {
-  return Array::of<float>(std::move(shape), values);
-}
-
-std::vector<double> valuesOf(const Array &array) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < array.size(); ++i)
-    values.push_back(array.at(i));
-  return values;
-}
 
 /// x * factor + 1, of two numbers.
 std::vector<double> scaled(double factor, const K::CompileSettings &how = {}) {

@@ -1,4 +1,6 @@
 //===- FunctionTest.cpp - what functions compute and refuse ---------------===//
+#include "Arrays.h"
+
 #include "keratin/backend.h"
 
 #include <gmock/gmock.h>
@@ -16,26 +18,14 @@ using K::None;
 using keratin::Array;
 using keratin::DType;
 using keratin::Error;
+using keratin::test::evaluate;
+using keratin::test::floats;
+using keratin::test::valuesOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 namespace {
-
-std::vector<double> valuesOf(const Array &array) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < array.size(); ++i)
-    values.push_back(array.at(i));
-  return values;
-}
-
-std::vector<double> evaluate(const K::Tensor &x) {
-  return valuesOf(K::eval(x));
-}
-
-Array floats(std::vector<int64_t> shape, std::vector<float> values) {
-  return Array::of<float>(std::move(shape), values);
-}
 
 K::Tensor constant(std::vector<int64_t> shape, std::vector<float> values) {
   return K::constant(floats(std::move(shape), std::move(values)));

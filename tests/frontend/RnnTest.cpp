@@ -1,4 +1,6 @@
 //===- RnnTest.cpp - loops over time and over elements --------------------===//
+#include "Arrays.h"
+
 #include "keratin/abi.h"
 #include "keratin/backend.h"
 
@@ -13,6 +15,9 @@ using K::None;
 using keratin::Array;
 using keratin::DType;
 using keratin::Error;
+using keratin::test::constant;
+using keratin::test::evaluate;
+using keratin::test::valuesOf;
 using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -20,21 +25,6 @@ using testing::Pointwise;
 using testing::ThrowsMessage;
 
 namespace {
-
-std::vector<double> valuesOf(const Array &array) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < array.size(); ++i)
-    values.push_back(array.at(i));
-  return values;
-}
-
-std::vector<double> evaluate(const K::Tensor &x) {
-  return valuesOf(K::eval(x));
-}
-
-K::Tensor constant(std::vector<int64_t> shape, std::vector<float> values) {
-  return K::constant(Array::of<float>(std::move(shape), values));
-}
 
 /// The example of the Keras contract: one sample, h += x.
 struct Sums {

@@ -1,4 +1,6 @@
 //===- UpdateTest.cpp - when variables change, and who sees it ------------===//
+#include "Arrays.h"
+
 #include "keratin/backend.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +13,7 @@ using K::None;
 using keratin::Array;
 using keratin::DType;
 using keratin::Error;
+using keratin::test::valuesOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -349,13 +352,6 @@ TEST(ControlDependencies, HaveGradients) {
 //===----------------------------------------------------------------------===//
 // The states of random ops
 //===----------------------------------------------------------------------===//
-
-std::vector<double> valuesOf(const Array &array) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < array.size(); ++i)
-    values.push_back(array.at(i));
-  return values;
-}
 
 TEST(RandomStates, AdvanceWithEachCall) {
   K::Tensor r = K::random_uniform({4}, 0., 1., DType::Float32, 7);
