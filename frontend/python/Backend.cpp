@@ -82,6 +82,8 @@ static nb::object variable(const nb::object *given) {
     made = K::variable(valueFrom(value, "variable"), dtype, name);
   nb::object object = wrap(made);
   object.attr("constraint") = given[3];
+  // Layers count a variable that is their attribute among their weights by it.
+  object.attr("trainable") = true;
   return object;
 }
 

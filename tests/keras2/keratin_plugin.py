@@ -13,6 +13,17 @@ import types
 import keratin.keras2
 
 import keras.backend
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _clear_session():
+    """What tests/conftest.py does for the backends that it knows.
+
+    One test sets the learning phase for good.
+    """
+    yield
+    keras.backend.clear_session()
 
 
 def _resize_images(x, height_factor, width_factor, data_format, interpolation="nearest"):
