@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Graph.h"
 
+#include "ir/FoldScalars.h"
 #include "ir/Ktn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,24 +29,6 @@ constexpr int64_t maxElements = 64;
 
 Elements elementsOf(Value value, unsigned depth);
 
-/// The value that `block`, scalar ops on constants, computes for `result`.
-Element foldScalars(Block &block, Value result) {
-  llvm::DenseMap<Value, Attribute> known;
-  for (Operation &op : block) {
-    SmallVector<Attribute> operands;
-    for (Value operand : op.getOperands())
-      operands.push_back(known.lookup(operand));
-    SmallVector<OpFoldResult> folded;
-    if (failed(op.fold(operands, folded)) || folded.size() != 1)
-      return std::nullopt;
-    auto value = dyn_cast<Value>(folded[0]);
-    known[op.getResult(0)] =
-        value ? known.lookup(value) : cast<Attribute>(folded[0]);
-  }
-  auto integer = dyn_cast_if_present<IntegerAttr>(known.lookup(result));
-  return integer ? Element(integer.getInt()) : std::nullopt;
-}
-
 Element computeScalar(ktn::ScalarBodyOpInterface op,
                       llvm::ArrayRef<int64_t> operands) {
   Block block;
@@ -57,7 +40,9 @@ Element computeScalar(ktn::ScalarBodyOpInterface op,
         b, op->getLoc(),
         b.getIntegerAttr(getElementTypeOrSelf(operand), number)));
   Value result = op.buildScalar(b, args);
-  return foldScalars(block, result);
+  auto integer =
+      dyn_cast_if_present<IntegerAttr>(ktn::foldScalars(block, result));
+  return integer ? Element(integer.getInt()) : std::nullopt;
 }
 
 Elements elementwise(ktn::ScalarBodyOpInterface op, int64_t count,

@@ -1,6 +1,7 @@
 //===- SpecializeShapes.cpp - a function for shapes that are known --------===//
 #include "passes/Passes.h"
 
+#include "ir/FoldScalars.h"
 #include "ir/Ktn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -79,24 +80,6 @@ DenseIntElementsAttr smallConstant(Value value) {
   return integers;
 }
 
-/// The value of scalar ops on constants in `block`, whose last op yields it;
-/// null when one does not fold.
-Attribute foldScalars(Block &block, Value result) {
-  llvm::DenseMap<Value, Attribute> known;
-  for (Operation &op : block) {
-    SmallVector<Attribute> operands;
-    for (Value operand : op.getOperands())
-      operands.push_back(known.lookup(operand));
-    SmallVector<OpFoldResult> folded;
-    if (failed(op.fold(operands, folded)) || folded.size() != 1)
-      return {};
-    auto value = dyn_cast<Value>(folded[0]);
-    known[op.getResult(0)] =
-        value ? known.lookup(value) : cast<Attribute>(folded[0]);
-  }
-  return known.lookup(result);
-}
-
 /// An elementwise op on small integer constants: the arithmetic of shapes. All
 /// operands are of the shape of the result or have one element.
 Attribute evaluateElementwise(ktn::ScalarBodyOpInterface op) {
@@ -128,7 +111,7 @@ Attribute evaluateElementwise(ktn::ScalarBodyOpInterface op) {
           b.getIntegerAttr(integers.getElementType(), element)));
     }
     Value result = op.buildScalar(b, args);
-    Attribute element = foldScalars(block, result);
+    Attribute element = ktn::foldScalars(block, result);
     if (!element)
       return {};
     elements.push_back(element);
@@ -154,7 +137,7 @@ Attribute evaluateReduction(ktn::ReductionOpInterface op) {
   for (const APInt &element : integers.getValues<APInt>())
     result = op.buildCombiner(
         b, constant(b.getIntegerAttr(type.getElementType(), element)), result);
-  Attribute element = foldScalars(block, result);
+  Attribute element = ktn::foldScalars(block, result);
   return element ? DenseElementsAttr::get(type, element) : Attribute();
 }
 
