@@ -201,7 +201,8 @@ private:
   bool reduceLanes();
   void pickWindow();
   void pickProductRow(std::optional<int64_t> vectors);
-  void pickWindowRow();
+  std::optional<WindowWay> windowAlong(unsigned loop);
+  void pickWindowRows();
   bool holdsShared();
   void orderLoops();
   int64_t bytesWalked(const Access &access);
@@ -334,21 +335,24 @@ bool Classifier::pickLane() {
 }
 
 /// Reductions that move a window over a parallel loop are its taps. A window
-/// over one channel is unrolled, so that neighbours share what they read.
+/// over one channel is unrolled, so that neighbours share what they read; of a
+/// large one the inner taps.
 void Classifier::pickWindow() {
   constexpr int64_t mostTaps = 25;
-  llvm::SmallSetVector<unsigned, 4> taps;
-  for (const Access &access : accesses)
-    for (AffineExpr expr : access.position)
-      for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
-        if (!isa<AffineDimExpr>(expr) && isReduction(loop) &&
-            expr.isFunctionOfDim(loop))
-          taps.insert(loop);
   int64_t number = 1;
-  for (unsigned loop : taps)
+  for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
+    bool slides = llvm::any_of(accesses, [&](const Access &access) {
+      return llvm::any_of(access.position, [&](AffineExpr expr) {
+        return !isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(loop);
+      });
+    });
+    if (!slides || !isReduction(loop))
+      continue;
     number = extent(loop) ? number * *extent(loop) : mostTaps + 1;
-  if (number <= mostTaps)
-    tiling.taps.assign(taps.begin(), taps.end());
+    if (number > mostTaps)
+      break;
+    tiling.taps.insert(tiling.taps.begin(), loop);
+  }
 }
 
 /// Bytes between the elements that `access` reads in turns of `loop`; 1 when
@@ -404,27 +408,39 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     tiling.size = productTile(1, vectors, {1, mostVectors}, unit);
 }
 
-void Classifier::pickWindowRow() {
+/// How the window goes along `loop`; null when it does not, or when the steps
+/// are not the same everywhere.
+std::optional<WindowWay> Classifier::windowAlong(unsigned loop) {
+  if (isReduction(loop) || extent(loop) == 1)
+    return std::nullopt;
+  for (const Access &access : accesses)
+    for (AffineExpr expr : access.position)
+      for (unsigned tap : tiling.taps)
+        if (expr.isFunctionOfDim(loop) && expr.isFunctionOfDim(tap)) {
+          auto step = laneStep(expr, loop), tapStep = laneStep(expr, tap);
+          if (!step || !tapStep)
+            return std::nullopt;
+          return WindowWay{extent(loop), *step, *extent(tap), *tapStep};
+        }
+  return std::nullopt;
+}
+
+/// The two innermost loops that the window goes along.
+void Classifier::pickWindowRows() {
+  WindowWay ways[2] = {{1}, {1}};
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
-    bool slides = false, weights = false;
-    for (const Access &access : accesses) {
-      weights |= access.dependsOn(tiling.lane) && !access.dependsOn(loop);
-      for (AffineExpr expr : access.position)
-        for (unsigned tap : tiling.taps)
-          slides |= expr.isFunctionOfDim(loop) && expr.isFunctionOfDim(tap);
-    }
-    if (!slides || isReduction(loop) || extent(loop) == 1)
+    std::optional<WindowWay> way = windowAlong(loop);
+    if (!way || (tiling.row && !way->extent))
       continue;
-    int64_t taps = 1;
-    for (unsigned tap : tiling.taps)
-      taps *= *extent(tap);
-    tiling.row = loop;
-    // Weights, sums and an element; weights that do not fit are operands.
-    tiling.keepsWeights = weights && taps + 5 <= int64_t(unit.registers);
-    tiling.size =
-        windowTile(extent(loop), tiling.keepsWeights ? taps : 0, unit);
-    return;
+    ways[tiling.row ? 0 : 1] = *way;
+    (tiling.row ? tiling.outerRow : tiling.row) = loop;
+    if (tiling.outerRow)
+      break;
   }
+  if (tiling.row)
+    tiling.size = windowTile(ways[0], ways[1], unit);
+  if (tiling.size.outerRows == 1)
+    tiling.outerRow.reset();
 }
 
 /// Whether the second cache holds all of what rows share, beside what one turn
@@ -459,7 +475,7 @@ void Classifier::orderLoops() {
         tiling.reductions.push_back(loop);
       continue;
     }
-    if (loop == tiling.lane || loop == tiling.row)
+    if (loop == tiling.lane || loop == tiling.row || loop == tiling.outerRow)
       continue;
     bool outside = llvm::any_of(accesses, [&](const Access &access) {
       return tiling.row && access.dependsOn(tiling.lane) &&
@@ -470,6 +486,16 @@ void Classifier::orderLoops() {
   }
   Level rows = {Tiling::Kind::Rows, tiling.row.value_or(0)};
   Level columns = {Tiling::Kind::Columns, tiling.lane};
+  if (!tiling.taps.empty() && tiling.row) {
+    // Neighbouring channels are neighbours in memory.
+    tiling.levels = before;
+    tiling.levels.append(after);
+    if (tiling.outerRow)
+      tiling.levels.push_back({Tiling::Kind::Rows, *tiling.outerRow});
+    tiling.levels.push_back(rows);
+    tiling.levels.push_back(columns);
+    return;
+  }
   bool shared = llvm::any_of(accesses, [&](const Access &access) {
     return tiling.row && access.dependsOn(tiling.lane) &&
            !access.dependsOn(*tiling.row);
@@ -537,7 +563,8 @@ int64_t Classifier::turnsOf(const Tiling::Level &level) {
   if (level.kind == Tiling::Kind::Columns)
     step = int64_t(tiling.size.vectors) * tiling.lanes;
   else if (level.kind == Tiling::Kind::Rows)
-    step = tiling.size.rows;
+    step = level.loop == tiling.outerRow ? tiling.size.outerRows
+                                         : tiling.size.rows;
   return llvm::divideCeil(*known, step);
 }
 
@@ -565,7 +592,7 @@ std::optional<Tiling> Classifier::run(bool keepsSums) {
   } else {
     tiling.size = {1, columnVectors(vectors)};
     pickWindow();
-    pickWindowRow();
+    pickWindowRows();
   }
   if (!columns && !tiling.reducesLanes)
     tiling.size.vectors = 1;

@@ -52,9 +52,9 @@ struct Tiling {
   unsigned lane = 0;                ///< the loop that vectors go along
   bool reducesLanes = false;        ///< and it is a reduction
   std::optional<unsigned> row;
-  std::optional<unsigned> shared; ///< the level that threads share
-  bool keepsWeights = false;      ///< of a window, in registers over all rows
-  unsigned lanes = 1;             ///< in a vector
+  std::optional<unsigned> outerRow; ///< of a window that goes two ways
+  std::optional<unsigned> shared;   ///< the level that threads share
+  unsigned lanes = 1;               ///< in a vector
   TileSize size;
   /// The operand that is wanted in blocks of `size.vectors * lanes` columns:
   /// packed at compile time, or into a panel where it is used.

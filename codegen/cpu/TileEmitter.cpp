@@ -40,7 +40,7 @@ public:
   TileEmitter(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
               ArrayRef<Output> outputs)
       : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
-        root(root), tiling(tiling), outputs(outputs), rows(1) {
+        root(root), tiling(tiling), outputs(outputs) {
     reader.setLane(tiling.lane);
   }
 
@@ -56,13 +56,12 @@ private:
   Value least(Value value, int64_t bound);
   Value most(Value value, Value bound);
   void emitColumns(bool shared, Then then);
-  void emitRows(bool shared, Then then);
+  void emitRows(unsigned loop, bool shared, Then then);
   void emitRowLadder(bool shared, Then then);
   void span(unsigned loop, Value from, Value to, int64_t step, Then then);
   void inBlock(Value number, ArrayRef<Column> vectors, Then then);
   void fillPanel();
   void fillPanelLoops(ArrayRef<unsigned> loops);
-  void keepWeights();
 
   void emitStages();
   void emitBlocks(ArrayRef<unsigned> outer);
@@ -73,11 +72,18 @@ private:
   Value destinationTensor();
   Sums reduce(ArrayRef<unsigned> loops, ValueRange sums);
   Sums step(ValueRange sums);
+  struct Tap {
+    SmallVector<AffineExpr> taps;
+    unsigned row;
+    SmallVector<int64_t> place; ///< what it reads
+  };
+  SmallVector<Tap> tapsOfRows();
   void forEachTap(llvm::function_ref<void(ArrayRef<AffineExpr>)> body);
   Position pointOf(unsigned row, unsigned column, ArrayRef<AffineExpr> taps);
   void finishTile(ValueRange sums);
   bool sumsWholeVectors();
   unsigned sumWidth(unsigned column);
+  unsigned rows() const { return innerRows * outerRows; }
   Position at(ArrayRef<AffineExpr> position, ArrayRef<AffineExpr> point);
 
   Kernel &kernel;
@@ -89,7 +95,7 @@ private:
   ArrayRef<Output> outputs;
 
   // The tile that is being emitted.
-  unsigned rows;
+  unsigned innerRows = 1, outerRows = 1;
   SmallVector<Column> columns;
   Value panel;
   unsigned blockDim = 0;
@@ -218,7 +224,7 @@ void TileEmitter::emitLevel(unsigned number) {
   case Tiling::Kind::Columns:
     return emitColumns(shared, then);
   case Tiling::Kind::Rows:
-    return emitRows(shared, then);
+    return emitRows(level.loop, shared, then);
   }
 }
 
@@ -249,8 +255,6 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
   else if (tiling.blocked)
     reader.setPacked(tiling.blocked->get(),
                      kernel.memrefOf(tiling.blocked->get()), blockDim, number);
-  if (tiling.keepsWeights)
-    keepWeights();
   then();
 }
 
@@ -312,18 +316,20 @@ void TileEmitter::emitColumns(bool shared, Then then) {
         [&](Value) { blockAt(kernel.index(blocks), last); });
 }
 
-void TileEmitter::emitRows(bool shared, Then then) {
-  unsigned loop = *tiling.row, full = tiling.size.rows;
+void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
+  bool outer = loop == tiling.outerRow;
+  unsigned full = outer ? tiling.size.outerRows : tiling.size.rows;
   int64_t extent = staticLoopExtent(root, loop);
   if (ShapedType::isDynamic(extent))
     return emitRowLadder(shared, then);
+  unsigned &height = outer ? outerRows : innerRows;
   auto [from, to] = range(kernel.index(extent), full, shared);
   int64_t whole = extent / full * full;
-  rows = full;
+  height = full;
   span(loop, from, least(to, whole), full, then);
-  rows = extent - whole;
-  if (rows != 0)
-    span(loop, most(from, kernel.index(whole)), to, rows, then);
+  height = extent - whole;
+  if (height != 0)
+    span(loop, most(from, kernel.index(whole)), to, height, then);
 }
 
 /// Rows of unknown number: full tiles, then tiles of half the rows, and so on.
@@ -339,7 +345,7 @@ void TileEmitter::emitRowLadder(bool shared, Then then) {
       to = arith::AddIOp::create(b, loc, from,
                                  arith::MulIOp::create(b, loc, tiles, step));
     }
-    rows = height;
+    innerRows = height;
     span(loop, from, to, height, then);
     from = to;
   }
@@ -387,27 +393,6 @@ void TileEmitter::fillPanelLoops(ArrayRef<unsigned> loops) {
   }
 }
 
-/// Reads the weights of a window once for all of its rows.
-void TileEmitter::keepWeights() {
-  for (OpOperand *operand : root.getDpsInputOperands()) {
-    AffineMap map = root.getMatchingIndexingMap(operand);
-    bool parallel = llvm::any_of(tiling.levels, [&](Tiling::Level level) {
-      return level.loop != tiling.lane && map.isFunctionOfDim(level.loop);
-    });
-    if (parallel || !map.isFunctionOfDim(tiling.lane) ||
-        !kernel.memrefOf(operand->get()) ||
-        llvm::any_of(tiling.reductions,
-                     [&](unsigned loop) { return map.isFunctionOfDim(loop); }))
-      continue;
-    forEachTap([&](ArrayRef<AffineExpr> taps) {
-      for (unsigned column = 0; column < columns.size(); ++column)
-        reader.read(operand->get(),
-                    at(map.getResults(), pointOf(0, column, taps)),
-                    columns[column].width);
-    });
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
@@ -431,7 +416,9 @@ Position TileEmitter::pointOf(unsigned row, unsigned column,
     else if (loop == tiling.lane)
       expr = expr + columns[column].offset;
     else if (loop == tiling.row)
-      expr = expr + row;
+      expr = expr + row % innerRows;
+    else if (loop == tiling.outerRow)
+      expr = expr + row / innerRows;
     else if (staticLoopExtent(root, loop) == 1)
       expr = getAffineConstantExpr(0, b.getContext());
     point.push_back(expr);
@@ -505,7 +492,7 @@ void TileEmitter::emitTile() {
 TileEmitter::Sums TileEmitter::startSums() {
   Sums sums;
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  for (unsigned row = 0; row < rows; ++row)
+  for (unsigned row = 0; row < rows(); ++row)
     for (unsigned column = 0; column < columns.size(); ++column)
       for (OpOperand &init : root.getDpsInitsMutable()) {
         unsigned width = sumWidth(column);
@@ -532,7 +519,7 @@ TileEmitter::Sums TileEmitter::readSums() {
   const Output &output = outputs[0];
   Sums sums;
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  for (unsigned row = 0; row < rows; ++row)
+  for (unsigned row = 0; row < rows(); ++row)
     for (unsigned column = 0; column < columns.size(); ++column) {
       unsigned width = columns[column].width;
       Lanes lanes =
@@ -547,7 +534,7 @@ void TileEmitter::writeSums(ValueRange sums) {
   const Output &output = outputs[0];
   auto next = sums.begin();
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  for (unsigned row = 0; row < rows; ++row)
+  for (unsigned row = 0; row < rows(); ++row)
     for (unsigned column = 0; column < columns.size(); ++column)
       reader.write({*next++, {}}, output.destination,
                    at(output.place, pointOf(row, column, taps)),
@@ -570,24 +557,47 @@ TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
                   });
 }
 
+/// The taps for all rows of the tile. Those of a window come in the order of
+/// what they read, so that a value is soon done with.
+SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
+  SmallVector<Tap> all;
+  forEachTap([&](ArrayRef<AffineExpr> taps) {
+    for (unsigned row = 0; row < rows(); ++row)
+      all.push_back({SmallVector<AffineExpr>(taps), row, {}});
+  });
+  if (tiling.taps.empty() || !tiling.row)
+    return all;
+  for (Tap &tap : all)
+    for (AffineMap map : root.getIndexingMapsArray())
+      for (AffineExpr expr :
+           at(map.getResults(), pointOf(tap.row, 0, tap.taps))) {
+        auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+        auto constant = dyn_cast<AffineConstantExpr>(sum ? sum.getRHS() : expr);
+        tap.place.push_back(constant ? constant.getValue() : 0);
+      }
+  llvm::stable_sort(all, [](const Tap &left, const Tap &right) {
+    return left.place < right.place;
+  });
+  return all;
+}
+
 /// One step of the reduction: all taps for all rows and columns.
 TileEmitter::Sums TileEmitter::step(ValueRange start) {
   Sums sums(start);
   unsigned results = root.getNumResults();
-  forEachTap([&](ArrayRef<AffineExpr> taps) {
-    auto next = sums.begin();
-    for (unsigned row = 0; row < rows; ++row)
-      for (unsigned column = 0; column < columns.size(); ++column) {
-        SmallVector<Lanes> old;
-        for (unsigned result = 0; result < results; ++result)
-          old.push_back({next[result], {}});
-        unsigned width = sumWidth(column);
-        SmallVector<Lanes> values =
-            reader.evaluate(root, pointOf(row, column, taps), old, width);
-        for (const Lanes &value : values)
-          *next++ = reader.materialize(value, width);
-      }
-  });
+  for (const Tap &tap : tapsOfRows()) {
+    auto next = sums.begin() + tap.row * columns.size() * results;
+    for (unsigned column = 0; column < columns.size(); ++column) {
+      SmallVector<Lanes> old;
+      for (unsigned result = 0; result < results; ++result)
+        old.push_back({next[result], {}});
+      unsigned width = sumWidth(column);
+      SmallVector<Lanes> values =
+          reader.evaluate(root, pointOf(tap.row, column, tap.taps), old, width);
+      for (const Lanes &value : values)
+        *next++ = reader.materialize(value, width);
+    }
+  }
   return sums;
 }
 
@@ -595,7 +605,7 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
 void TileEmitter::finishTile(ValueRange sums) {
   auto next = sums.begin();
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  for (unsigned row = 0; row < rows; ++row)
+  for (unsigned row = 0; row < rows(); ++row)
     for (unsigned column = 0; column < columns.size(); ++column) {
       Position point = pointOf(row, column, taps);
       unsigned width = columns[column].width;

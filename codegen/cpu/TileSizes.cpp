@@ -1,6 +1,7 @@
 //===- TileSizes.cpp - how large a register tile is -----------------------===//
 #include "codegen/cpu/TileSizes.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -69,12 +70,57 @@ int64_t cachedRows(int64_t stride) {
   return std::min(mostRows, ways * (sets / apart));
 }
 
-TileSize windowTile(std::optional<int64_t> rows, int64_t taps,
+/// Places that `elements` neighbours read.
+static int64_t placesRead(const WindowWay &way, int64_t elements) {
+  llvm::SmallDenseSet<int64_t> places;
+  for (int64_t element = 0; element < elements; ++element)
+    for (int64_t tap = 0; tap < way.taps; ++tap)
+      places.insert(element * way.step + tap * way.tapStep);
+  return places.size();
+}
+
+/// Elements, read in tiles of `height`: how many places are read each time.
+static double placesPerElement(const WindowWay &way, int64_t height) {
+  constexpr int64_t many = 64;
+  int64_t elements = std::max<int64_t>(way.extent.value_or(many), 1);
+  int64_t rest = elements % height;
+  int64_t places = elements / height * placesRead(way, height) +
+                   (rest ? placesRead(way, rest) : 0);
+  return double(places) / double(elements);
+}
+
+TileSize windowTile(const WindowWay &outer, const WindowWay &inner,
                     const VectorUnit &unit) {
-  int64_t most = std::clamp<int64_t>(int64_t(unit.registers) - taps - 2, 1, 4);
-  if (rows && *rows > 0)
-    most = int64_t(llvm::divideCeil(*rows, llvm::divideCeil(*rows, most)));
-  return {unsigned(most), 1};
+  // The other half is for weights and what is read.
+  int64_t mostSums = unit.registers / 2;
+  auto tiles = [](const WindowWay &way, int64_t height) {
+    int64_t elements = std::max<int64_t>(way.extent.value_or(64), 1);
+    return double(llvm::divideCeil(elements, height)) / double(elements);
+  };
+  TileSize best;
+  double bestCost = 0;
+  for (int64_t high = 1; high <= mostSums; ++high)
+    for (int64_t wide = 1; high * wide <= mostSums; ++wide) {
+      if (high > std::max<int64_t>(outer.extent.value_or(1), 1) ||
+          (inner.extent && wide > std::max<int64_t>(*inner.extent, 1)))
+        continue;
+      // Rows of unknown number go down a ladder of powers of two.
+      if (!inner.extent && !llvm::isPowerOf2_64(wide))
+        continue;
+      double cost =
+          placesPerElement(outer, high) * placesPerElement(inner, wide) +
+          tiles(outer, high) * tiles(inner, wide) * double(outer.taps) *
+              double(inner.taps);
+      // Tiles of the rest are code.
+      bool rests = outer.extent.value_or(high) % high != 0 ||
+                   inner.extent.value_or(0) % wide != 0;
+      cost *= rests ? 1.1 : 1;
+      if (bestCost == 0 || cost < .999 * bestCost) {
+        best = {unsigned(wide), 1, unsigned(high)};
+        bestCost = cost;
+      }
+    }
+  return best;
 }
 
 unsigned columnVectors(std::optional<int64_t> vectors) {

@@ -12,9 +12,9 @@ struct VectorUnit {
   unsigned bits, registers;
 };
 
-/// Rows times vectors of accumulators.
+/// Rows times vectors of accumulators; of a window, rows of rows.
 struct TileSize {
-  unsigned rows = 1, vectors = 1;
+  unsigned rows = 1, vectors = 1, outerRows = 1;
 };
 
 /// The tile of a product: each of `rows` broadcast scalars meets each of the
@@ -35,9 +35,17 @@ int64_t cachedRows(int64_t stride);
 /// What a tile costs over all `rows` and `vectors`, in issue slots a step.
 int64_t productCost(int64_t rows, int64_t vectors, TileSize tile);
 
-/// The tile of a sum in which rows share few values: windows over one channel
-/// (`taps` weights stay in registers) and plain reductions (0 taps).
-TileSize windowTile(std::optional<int64_t> rows, int64_t taps,
+/// One way that a window goes: an element reads at `step` times its number plus
+/// `tapStep` times the number of a tap.
+struct WindowWay {
+  std::optional<int64_t> extent; ///< elements
+  int64_t step = 1, taps = 1, tapStep = 1;
+};
+
+/// The tile of windows over one channel, `outer` rows of rows: the one that
+/// reads least, its neighbours sharing what they read. An extent that is only
+/// known when the code runs is taken to be large.
+TileSize windowTile(const WindowWay &outer, const WindowWay &inner,
                     const VectorUnit &unit);
 
 /// How many vectors a reduction over outer dimensions keeps at once.

@@ -44,9 +44,30 @@ TEST(CachedRows, AreFewWhenRowsShareTheWaysOfTheCache) {
   EXPECT_EQ(cachedRows(12), 16);
 }
 
-TEST(WindowTile, MakesRoomForTheWeights) {
-  EXPECT_EQ(windowTile(56, 9, avx512).rows, 4u);
-  EXPECT_EQ(windowTile(56, 9, avx2).rows, 4u);
-  EXPECT_EQ(windowTile(5, 0, avx2).rows, 3u);
-  EXPECT_EQ(windowTile(0, 9, avx2).rows, 4u);
+TEST(WindowTile, GoesBothWays) {
+  WindowWay way = {56, 1, 3, 1};
+  TileSize tile = windowTile(way, way, avx512);
+  EXPECT_EQ(tile.rows, 4u);
+  EXPECT_EQ(tile.outerRows, 4u);
+  tile = windowTile(way, way, avx2);
+  EXPECT_LE(tile.rows * tile.outerRows, 8u);
+}
+
+TEST(WindowTile, DividesTheRowsWhereThatCostsLittle) {
+  WindowWay way = {14, 1, 3, 1};
+  TileSize tile = windowTile(way, way, avx512);
+  EXPECT_EQ(14 % tile.rows, 0u);
+  EXPECT_EQ(14 % tile.outerRows, 0u);
+}
+
+TEST(WindowTile, GoesOneWayWhereTheOtherHasOneElement) {
+  TileSize tile = windowTile({1, 1, 1, 1}, {56, 1, 3, 1}, avx512);
+  EXPECT_EQ(tile.outerRows, 1u);
+  EXPECT_GT(tile.rows, 1u);
+}
+
+TEST(WindowTile, IsAPowerOfTwoForRowsOfUnknownNumber) {
+  WindowWay way = {{}, 1, 3, 1};
+  TileSize tile = windowTile({1, 1, 1, 1}, way, avx512);
+  EXPECT_EQ(tile.rows & (tile.rows - 1), 0u);
 }

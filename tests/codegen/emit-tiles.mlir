@@ -68,27 +68,29 @@ func.func private @ladder(%x: tensor<?x64xf32>, %w: tensor<64x10xf32> {ktn.const
 #taps = affine_map<(h, w, c, kh, kw) -> (kh, kw, c)>
 #out = affine_map<(h, w, c, kh, kw) -> (h, w, c)>
 
-// A window over one channel: the 9 weights are read outside of the loops over
-// pixels, and 4 neighbouring pixels read the 3 rows of 6 that they share once.
+// A window over one channel: 4 by 4 neighbouring pixels read the 6 by 6 that
+// they share once, and each of the 9 weights once; channels are innermost.
 // CHECK-LABEL: func private @depthwise(
-// CHECK-SAME:    %[[X:[^:]+]]: memref<10x10x16xf32>, %[[W:[^:]+]]: memref<3x3x16xf32>
-// CHECK-COUNT-9: vector.load %[[W]]
-// CHECK-NOT:     vector.load %[[W]]
-// CHECK:         scf.for
-// CHECK-COUNT-18: vector.load %[[X]]
-// CHECK-NOT:     vector.load %[[X]]
-// CHECK-COUNT-4: vector.store
-func.func private @depthwise(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>, %y: tensor<8x8x16xf32>) -> tensor<8x8x16xf32> attributes {ktn.kernel = "depthwise"} {
+// CHECK-SAME:    %[[X:[^:]+]]: memref<10x10x32xf32>, %[[W:[^:]+]]: memref<3x3x32xf32>
+// CHECK:         scf.for %[[H:.+]] = %c0 to %c8 step %c4
+// CHECK:           scf.for %[[V:.+]] = %c0 to %c8 step %c4
+// CHECK:             scf.for
+// CHECK:               vector.load %[[X]][%[[H]], %[[V]],
+// CHECK-COUNT-9:       vector.load %[[W]]
+// CHECK-NOT:           vector.load %[[W]]
+// CHECK-COUNT-16:      vector.store
+// CHECK-NOT:     vector.load
+func.func private @depthwise(%x: tensor<10x10x32xf32>, %w: tensor<3x3x32xf32>, %y: tensor<8x8x32xf32>) -> tensor<8x8x32xf32> attributes {ktn.kernel = "depthwise"} {
   %zero = arith.constant 0.0 : f32
-  %start = linalg.fill ins(%zero : f32) outs(%y : tensor<8x8x16xf32>) -> tensor<8x8x16xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%y : tensor<8x8x32xf32>) -> tensor<8x8x32xf32>
   %sum = linalg.generic {indexing_maps = [#window, #taps, #out], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
-      ins(%x, %w : tensor<10x10x16xf32>, tensor<3x3x16xf32>) outs(%start : tensor<8x8x16xf32>) {
+      ins(%x, %w : tensor<10x10x32xf32>, tensor<3x3x32xf32>) outs(%start : tensor<8x8x32xf32>) {
   ^bb0(%a: f32, %c: f32, %s: f32):
     %p = arith.mulf %a, %c : f32
     %t = arith.addf %s, %p : f32
     linalg.yield %t : f32
-  } -> tensor<8x8x16xf32>
-  return %sum : tensor<8x8x16xf32>
+  } -> tensor<8x8x32xf32>
+  return %sum : tensor<8x8x32xf32>
 }
 
 // -----
