@@ -47,6 +47,10 @@ public:
   }
 
   LogicalResult run() {
+    if (!llvm::hasSingleElement(function.getBody()) ||
+        !isa<func::ReturnOp>(function.front().getTerminator()))
+      return function.emitError(
+          "a function that assigns variables has one block, which returns");
     part.inputState.assign(function.getNumArguments(), -1);
     part.outputState.assign(function.getNumResults(), -1);
     current.resize(variables.size());
@@ -110,7 +114,7 @@ private:
     unsigned position = function.getNumArguments();
     (void)function.insertArgument(position, variables[index].type, attributes,
                                   loc);
-    part.inputState.push_back(index);
+    part.inputState.push_back(static_cast<int>(index));
     return function.getArgument(position);
   }
 
@@ -128,7 +132,7 @@ private:
                           name)});
       (void)function.insertResult(function.getNumResults(), variable.type,
                                   attributes);
-      part.outputState.push_back(index);
+      part.outputState.push_back(static_cast<int>(index));
       values.push_back(current[index]);
     }
     exit->setOperands(values);

@@ -50,6 +50,17 @@ std::optional<BatchSize> alignTo(BatchSize size, int64_t alignment) {
   return BatchSize{*fixed, *perBatch};
 }
 
+/// The operand of a call that the result `result` is written to: the last ones
+/// of a call of a kernel are destinations, one a result. Null for others.
+static Value destinationOf(OpResult result) {
+  auto call = dyn_cast<func::CallOp>(result.getOwner());
+  if (!call || call.getNumOperands() < call.getNumResults())
+    return {};
+  Value destination = call.getOperand(
+      call.getNumOperands() - call.getNumResults() + result.getResultNumber());
+  return destination.getType() == result.getType() ? destination : Value();
+}
+
 /// The tensor whose shape `value` has by construction, or `value` itself.
 static Value followShape(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
@@ -58,14 +69,12 @@ static Value followShape(Value value) {
       value = style.getTiedOpOperand(result)->get();
     else if (auto cast = dyn_cast<tensor::CastOp>(op))
       value = cast.getSource();
-    else if (auto cast = dyn_cast<UnrealizedConversionCastOp>(op))
-      value = cast.getOperand(0); // a memref that stands for a tensor
+    else if (isa<UnrealizedConversionCastOp>(op) && op->getNumOperands() == 1)
+      value = op->getOperand(0); // a memref that stands for a tensor
     else if (auto loop = dyn_cast<scf::ForOp>(op))
       value = loop.getInitArgs()[result.getResultNumber()];
-    else if (auto call = dyn_cast<func::CallOp>(op))
-      // A kernel's destinations are its last operands, one a result.
-      value = call.getOperand(call.getNumOperands() - call.getNumResults() +
-                              result.getResultNumber());
+    else if (Value destination = destinationOf(result))
+      value = destination;
     else
       break;
   }
@@ -77,11 +86,15 @@ static Value followShape(Value value) {
 }
 
 static std::optional<BatchSize> evaluateDim(Value tensor, int64_t axis) {
-  auto type = cast<RankedTensorType>(tensor.getType());
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  if (!type || axis < 0 || axis >= type.getRank())
+    return std::nullopt;
   if (!type.isDynamicDim(axis))
     return BatchSize{type.getDimSize(axis), 0};
   tensor = followShape(tensor);
-  type = cast<RankedTensorType>(tensor.getType());
+  type = dyn_cast<RankedTensorType>(tensor.getType());
+  if (!type)
+    return std::nullopt;
   if (!type.isDynamicDim(axis))
     return BatchSize{type.getDimSize(axis), 0};
 

@@ -12,6 +12,9 @@ int64_t elementBytes(Type type) {
   return type.isIndex() ? 8 : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
 }
 
+static constexpr llvm::StringLiteral noBuffer =
+    "a value between kernels has no buffer";
+
 /// The constant that `tensor` is, seen through reshapes; or null.
 ElementsAttr constantBehind(Value tensor) {
   while (auto *op = tensor.getDefiningOp()) {
@@ -26,7 +29,10 @@ ElementsAttr constantBehind(Value tensor) {
 }
 
 FailureOr<unsigned> BufferPlan::makeBuffer(Value tensor) {
-  auto type = cast<RankedTensorType>(tensor.getType());
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  if (!type || !type.getElementType().isIntOrIndexOrFloat())
+    return emitError(tensor.getLoc())
+           << "a buffer holds a tensor of numbers, not a " << tensor.getType();
   std::optional<SmallVector<BatchSize>> shape = evaluateShape(tensor);
   std::optional<BatchSize> bytes = shape ? evaluateCount(*shape) : std::nullopt;
   if (bytes)
@@ -49,8 +55,7 @@ FailureOr<Place> BufferPlan::placeOf(Value tensor) {
     return *place;
   ElementsAttr constant = constantBehind(tensor);
   if (!constant)
-    return emitError(tensor.getLoc())
-           << "a value between kernels has no buffer";
+    return emitError(tensor.getLoc()) << noBuffer;
   FailureOr<unsigned> buffer = makeBuffer(tensor);
   if (failed(buffer))
     return failure();
@@ -74,16 +79,22 @@ void BufferPlan::touch(Value value) {
   }
 }
 
-void BufferPlan::copy(Operation *before, Value from, const Place &to) {
+LogicalResult BufferPlan::copy(Operation *before, Value from, const Place &to) {
   touch(from);
   touch(to);
+  if (from.getDefiningOp<tensor::EmptyOp>())
+    return success(); // whatever is there will do
+  if (!find(from) && !constantBehind(from))
+    return emitError(from.getLoc()) << noBuffer;
   copies[before].emplace_back(from, to);
+  return success();
 }
 
 /// The place of a slice that is contiguous: whole in all axes but the first.
 FailureOr<Place> BufferPlan::slice(Operation *op, Place place, Value whole,
                                    ArrayRef<OpFoldResult> offsets,
-                                   ArrayRef<OpFoldResult> sizes) {
+                                   ArrayRef<OpFoldResult> sizes,
+                                   ArrayRef<OpFoldResult> steps) {
   auto type = cast<RankedTensorType>(whole.getType());
   std::optional<SmallVector<BatchSize>> shape = evaluateShape(whole);
   std::optional<BatchSize> stride =
@@ -96,6 +107,8 @@ FailureOr<Place> BufferPlan::slice(Operation *op, Place place, Value whole,
       return BatchSize{*constant, 0};
     return evaluateBatchSize(cast<Value>(size));
   };
+  if (!llvm::all_of(steps, isOneInteger))
+    stride = std::nullopt;
   for (unsigned axis = 1; stride && axis < offsets.size(); ++axis)
     if (!isZeroInteger(offsets[axis]) ||
         extentOf(sizes[axis]) != (*shape)[axis])
@@ -127,7 +140,7 @@ LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
   Place whole = *destination;
   FailureOr<Place> target =
       slice(insert, whole, insert.getDest(), insert.getMixedOffsets(),
-            insert.getMixedSizes());
+            insert.getMixedSizes(), insert.getMixedStrides());
   if (failed(target))
     return failure();
   places[insert.getResult()] = whole;
@@ -167,8 +180,7 @@ LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
       return success();
     }
   }
-  copy(insert, insert.getSource(), *target);
-  return success();
+  return copy(insert, insert.getSource(), *target);
 }
 
 LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
@@ -188,8 +200,8 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
         return failure();
       buffers[*buffer].block = loop->getBlock();
       carried.push_back(Place{*buffer, {}});
-      if (!init.getDefiningOp<tensor::EmptyOp>())
-        copy(loop, init, carried.back());
+      if (failed(copy(loop, init, carried.back())))
+        return failure();
     }
     places[result] = carried.back();
     places[argument] = carried.back();
@@ -212,7 +224,8 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
                        return other.buffer == from->buffer;
                      });
     if (!isCarried) {
-      copy(yield, value, place);
+      if (failed(copy(yield, value, place)))
+        return failure();
       continue;
     }
     // States that trade places go through a buffer of their own.
@@ -222,7 +235,8 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
     copies[yield].insert(copies[yield].begin(), {value, Place{*buffer, {}}});
     touch(value);
     places[value] = Place{*buffer, {}};
-    copy(yield, value, place);
+    if (failed(copy(yield, value, place)))
+      return failure();
   }
   openLoops.pop_back();
   ++now;
@@ -245,7 +259,8 @@ LogicalResult BufferPlan::visitReturn(func::ReturnOp op) {
       return failure();
     buffers[*buffer].storage = Storage::Output;
     buffers[*buffer].index = index;
-    copy(op, value, Place{*buffer, {}});
+    if (failed(copy(op, value, Place{*buffer, {}})))
+      return failure();
   }
   return success();
 }
@@ -268,16 +283,19 @@ LogicalResult BufferPlan::visit(Operation *op) {
         FailureOr<Place> whole = placeOf(extract.getSource());
         if (failed(whole))
           return failure();
-        FailureOr<Place> part =
-            slice(extract, *whole, extract.getSource(),
-                  extract.getMixedOffsets(), extract.getMixedSizes());
+        FailureOr<Place> part = slice(
+            extract, *whole, extract.getSource(), extract.getMixedOffsets(),
+            extract.getMixedSizes(), extract.getMixedStrides());
         if (failed(part))
           return failure();
         places[extract.getResult()] = *part;
         return success();
       })
-      .Case([&](tensor::ExtractOp element) {
-        touch(element.getTensor());
+      .Case([&](tensor::ExtractOp element) -> LogicalResult {
+        Value tensor = element.getTensor();
+        if (!find(tensor) && !constantBehind(tensor))
+          return element.emitError(noBuffer);
+        touch(tensor);
         return success();
       })
       .Case([&](tensor::FromElementsOp elements) {
@@ -287,7 +305,9 @@ LogicalResult BufferPlan::visit(Operation *op) {
         places[elements.getResult()] = Place{*buffer, {}};
         return success();
       })
-      .Case([&](UnrealizedConversionCastOp cast) {
+      .Case([&](UnrealizedConversionCastOp cast) -> LogicalResult {
+        if (cast.getNumOperands() != 1 || cast.getNumResults() != 1)
+          return cast.emitOpError("is not expected between kernels");
         Value source = cast.getOperand(0), result = cast.getResult(0);
         if (source.getDefiningOp<tensor::EmptyOp>()) {
           FailureOr<unsigned> buffer = makeBuffer(source);
@@ -308,7 +328,7 @@ LogicalResult BufferPlan::visit(Operation *op) {
             continue;
           // Calls of kernels take memrefs already.
           auto cast = operand.getDefiningOp<UnrealizedConversionCastOp>();
-          if (!cast)
+          if (!cast || !isa<RankedTensorType>(cast.getOperand(0).getType()))
             return call.emitOpError("calls ")
                    << call.getCalleeAttr() << ", which is no kernel";
           Value tensor = cast.getOperand(0);

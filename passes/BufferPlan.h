@@ -83,10 +83,12 @@ private:
   llvm::FailureOr<Place> slice(mlir::Operation *op, Place place,
                                mlir::Value whole,
                                llvm::ArrayRef<mlir::OpFoldResult> offsets,
-                               llvm::ArrayRef<mlir::OpFoldResult> sizes);
+                               llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                               llvm::ArrayRef<mlir::OpFoldResult> steps);
   void touch(mlir::Value value);
   void touch(const Place &place);
-  void copy(mlir::Operation *before, mlir::Value from, const Place &to);
+  llvm::LogicalResult copy(mlir::Operation *before, mlir::Value from,
+                           const Place &to);
 
   mlir::func::FuncOp function;
   llvm::SmallVector<Buffer> buffers;

@@ -95,12 +95,12 @@ BatchSize countBytes(Value tensor) {
 
 /// How often `op` runs when its function runs once.
 int64_t tripCount(Operation *op) {
-  int64_t trips = 1;
+  uint64_t trips = 1;
   for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
        loop = loop->getParentOfType<scf::ForOp>())
     if (std::optional<APInt> count = loop.getStaticTripCount())
-      trips *= count->getSExtValue();
-  return trips;
+      trips = llvm::SaturatingMultiply(trips, count->getLimitedValue());
+  return std::min<uint64_t>(trips, INT64_MAX);
 }
 
 DenseI64ArrayAttr toAttr(OpBuilder &b, BatchSize size) {
@@ -194,6 +194,8 @@ void forEachInput(Operation *op, llvm::function_ref<void(Value)> visit) {
 
 /// `size` of the batch that the function in which `b` builds is called with.
 Value materialize(OpBuilder &b, Location loc, BatchSize size) {
+  if (size.isStatic())
+    return arith::ConstantIndexOp::create(b, loc, size.fixed);
   auto function =
       b.getInsertionBlock()->getParentOp()->getParentOfType<func::FuncOp>();
   if (!function)

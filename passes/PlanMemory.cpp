@@ -7,6 +7,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 
@@ -122,10 +123,11 @@ int64_t Rewriter::addWeight(ElementsAttr value, DictionaryAttr packed,
   return it->second.offset;
 }
 
-int64_t bytesOfType(ShapedType type) {
-  int64_t bytes = elementBytes(type.getElementType());
+/// Nothing when it overflows.
+static std::optional<int64_t> bytesOfType(ShapedType type) {
+  std::optional<int64_t> bytes = elementBytes(type.getElementType());
   for (int64_t extent : type.getShape())
-    bytes *= extent;
+    bytes = bytes ? llvm::checkedMul(*bytes, extent) : std::nullopt;
   return bytes;
 }
 
@@ -133,7 +135,10 @@ int64_t bytesOfType(ShapedType type) {
 Value Rewriter::view(Value tensor, MemRefType type, DictionaryAttr packed,
                      Location loc) {
   if (ElementsAttr constant = constantBehind(tensor)) {
-    int64_t offset = addWeight(constant, packed, bytesOfType(type));
+    std::optional<int64_t> bytes = bytesOfType(type);
+    if (!bytes)
+      return {};
+    int64_t offset = addWeight(constant, packed, *bytes);
     return viewAt(weightsBase, arith::ConstantIndexOp::create(b, loc, offset),
                   type, {}, loc);
   }
@@ -239,6 +244,9 @@ static DictionaryAttr packingOf(func::FuncOp kernel, unsigned argument) {
 LogicalResult Rewriter::emitCall(func::CallOp call) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       call, call.getCalleeAttr());
+  if (!callee->hasAttr("ktn.kernel"))
+    return call.emitOpError("calls ")
+           << call.getCalleeAttr() << ", which is no kernel";
   SmallVector<Value> operands;
   for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
     if (operand.getType().isIndex()) {
@@ -265,7 +273,11 @@ LogicalResult Rewriter::emitCall(func::CallOp call) {
           viewAt(baseOf(plan.bufferAt(place)), offsetOf(place, call.getLoc()),
                  type, sizes, call.getLoc());
     } else {
-      memref = view(tensor, type, packingOf(callee, index), call.getLoc());
+      DictionaryAttr packing = packingOf(callee, index);
+      if (packing && !constantBehind(tensor))
+        return call.emitOpError("operand #")
+               << index << " is not a constant, which the kernel wants packed";
+      memref = view(tensor, type, packing, call.getLoc());
     }
     if (!memref)
       return call.emitOpError("operand #") << index << " has no buffer";

@@ -1,6 +1,7 @@
 //===- EmitTiles.cpp - kernels as register tiles --------------------------===//
 #include "codegen/cpu/CpuPasses.h"
 #include "codegen/cpu/KernelCalls.h"
+#include "codegen/cpu/KernelForm.h"
 #include "codegen/cpu/PlainLoops.h"
 #include "codegen/cpu/RowEmitter.h"
 #include "codegen/cpu/TileEmitter.h"
@@ -172,7 +173,8 @@ void EmitTiles::runOnOperation() {
     }
     kernel.finish();
   }
-  adaptKernelCalls(getOperation());
+  if (failed(adaptKernelCalls(getOperation())))
+    return signalPassFailure();
 }
 
 } // namespace keratin

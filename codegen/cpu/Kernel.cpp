@@ -6,7 +6,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -23,36 +22,6 @@ SmallVector<func::FuncOp> kernelsOf(ModuleOp module) {
     if (func->hasAttr(kernelAttr))
       kernels.push_back(func);
   return kernels;
-}
-
-LogicalResult verifyKernel(func::FuncOp from) {
-  if (!llvm::hasSingleElement(from.getBody()))
-    return from.emitError("a kernel has one block");
-  if (from.getNumResults() > from.getNumArguments())
-    return from.emitError("a kernel has a destination for each result");
-  for (auto [result, destination] :
-       llvm::zip_equal(from.getResultTypes(),
-                       from.getArgumentTypes().take_back(from.getNumResults())))
-    if (!isa<RankedTensorType>(result) || result != destination)
-      return from.emitError("result ")
-             << result << " has the destination " << destination;
-  for (Operation &op : from.front().without_terminator()) {
-    bool views = isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
-    if (views && !isa<BlockArgument>(op.getOperand(0)))
-      return op.emitError("a kernel reshapes nothing but its arguments");
-    bool scalars =
-        llvm::none_of(op.getOperandTypes(), llvm::IsaPred<TensorType>) &&
-        llvm::none_of(op.getResultTypes(), llvm::IsaPred<TensorType>) &&
-        op.getNumRegions() == 0 && isMemoryEffectFree(&op);
-    if (!views && !scalars &&
-        !isa<linalg::GenericOp, linalg::FillOp, tensor::EmptyOp, tensor::PadOp,
-             tensor::ConcatOp, tensor::DimOp>(op))
-      return op.emitError("is not an op of a kernel");
-    if (auto generic = dyn_cast<linalg::GenericOp>(op);
-        generic && !generic.hasPureTensorSemantics())
-      return op.emitError("is not on tensors");
-  }
-  return success();
 }
 
 Kernel::Kernel(func::FuncOp from)

@@ -19,9 +19,6 @@ inline constexpr llvm::StringLiteral kernelAttr = "ktn.kernel";
 /// The kernels of `module`, in order.
 llvm::SmallVector<mlir::func::FuncOp> kernelsOf(mlir::ModuleOp module);
 
-/// Whether `from` has the form of a kernel; a diagnostic says what has not.
-llvm::LogicalResult verifyKernel(mlir::func::FuncOp from);
-
 /// A kernel being rewritten: `from` on tensors, `to` on memrefs. `to` starts
 /// with an empty body and takes the place of `from` in `finish`.
 class Kernel {

@@ -24,13 +24,14 @@ struct Work {
 static constexpr int64_t workOfPart = 1 << 20;
 
 static int64_t tripsAround(Operation *op) {
-  int64_t trips = 1;
+  uint64_t trips = 1;
   while (auto loop = op->getParentOfType<scf::ForOp>()) {
     if (std::optional<APInt> count = loop.getStaticTripCount())
-      trips *= std::max<int64_t>(1, count->getSExtValue());
+      trips = llvm::SaturatingMultiply<uint64_t>(
+          trips, std::max<int64_t>(1, count->getSExtValue()));
     op = loop;
   }
-  return trips;
+  return std::min<uint64_t>(trips, INT64_MAX);
 }
 
 /// Memory counts by the FLOPs that a core does while it moves a byte.
@@ -38,8 +39,8 @@ static Work workOf(func::CallOp call) {
   constexpr int64_t flopsOfByte = 4, largest = int64_t(1) << 40;
   auto flops = call->getAttrOfType<DenseI64ArrayAttr>("ktn.flops");
   auto bytes = call->getAttrOfType<DenseI64ArrayAttr>("ktn.bytes");
-  if (!flops || !bytes)
-    return {};
+  if (!flops || flops.size() != 2 || !bytes || bytes.size() != 2)
+    return {}; // written by hand
   // The attributes are of all turns of the loops around the call.
   int64_t trips = tripsAround(call);
   auto sum = [&](unsigned index) {
@@ -52,6 +53,8 @@ static Work workOf(func::CallOp call) {
 /// The argument of the function around `call` whose first extent is the batch.
 static Value batchArgument(func::CallOp call) {
   auto function = call->getParentOfType<func::FuncOp>();
+  if (!function)
+    return {};
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (type && type.getRank() > 0 && type.isDynamicDim(0))
@@ -118,16 +121,34 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel) {
   call.erase();
 }
 
-void adaptKernelCalls(ModuleOp module) {
-  SymbolTable symbols(module);
-  SmallVector<func::CallOp> calls;
-  module.walk([&](func::CallOp call) { calls.push_back(call); });
-  for (func::CallOp call : calls) {
-    auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
-    if (kernel && kernel->hasAttr("ktn.kernel") &&
+/// Whether kernels write their results where nothing is yet, and not to what
+/// others read.
+static LogicalResult verifyDestinations(func::CallOp call) {
+  unsigned first = call.getNumOperands() - call.getNumResults();
+  for (auto [number, destination] :
+       llvm::enumerate(call.getOperands().drop_front(first)))
+    if (!destination.getDefiningOp<tensor::EmptyOp>())
+      return call.emitError("the destination of result #")
+             << number << " is no tensor.empty";
+  return success();
+}
+
+LogicalResult adaptKernelCalls(ModuleOp module) {
+  SymbolTableCollection symbols;
+  SmallVector<std::pair<func::CallOp, func::FuncOp>> calls;
+  module.walk([&](func::CallOp call) {
+    auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    if (kernel && kernel->hasAttr(kernelAttr) &&
         kernel.getNumResults() != call.getNumResults())
-      adaptCall(call, kernel);
+      calls.emplace_back(call, kernel);
+  });
+  for (auto [call, kernel] : calls) {
+    if (failed(verifyDestinations(call)))
+      return failure();
+    adaptCall(call, kernel);
   }
+  return success();
 }
 
 } // namespace keratin

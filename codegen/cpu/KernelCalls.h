@@ -4,6 +4,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/LogicalResult.h"
 
 namespace keratin {
 
@@ -15,8 +16,9 @@ llvm::StringMap<int64_t> mostPartsOfKernels(mlir::ModuleOp module);
 /// Rewrites each call of a kernel that now takes memrefs: operands are cast to
 /// memrefs, a result is its destination cast back to a tensor. The casts are
 /// what `ktn-plan-memory` gives places to. A kernel that can be done in parts
-/// is asked for all of them.
-void adaptKernelCalls(mlir::ModuleOp module);
+/// is asked for all of them. A destination that is no `tensor.empty` is an
+/// error.
+llvm::LogicalResult adaptKernelCalls(mlir::ModuleOp module);
 
 } // namespace keratin
 

@@ -10,6 +10,7 @@
 
 #include "codegen/cpu/CpuPasses.h"
 #include "codegen/cpu/KernelCalls.h"
+#include "codegen/cpu/KernelForm.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -179,12 +180,10 @@ SmallVector<Value> PlainEmitter::inlineBody(linalg::GenericOp op,
     values.map(argument, sum);
 
   for (Operation &inner : op.getBody()->without_terminator()) {
-    inner.walk([&](Operation *nested) {
-      for (Value operand : nested->getOperands())
-        if (operand.getParentBlock() == op->getBlock() &&
-            !isa<TensorType>(operand.getType()))
-          values.map(operand, kernel.scalar(operand));
-    });
+    for (Value operand : inner.getOperands())
+      if (operand.getParentBlock() == op->getBlock() &&
+          !isa<TensorType>(operand.getType()))
+        values.map(operand, kernel.scalar(operand));
     if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
       values.map(index.getResult(), ivs[index.getDim()]);
     } else if (auto extract = dyn_cast<tensor::ExtractOp>(inner)) {
@@ -210,8 +209,12 @@ Value PlainEmitter::padValue(tensor::PadOp op, ValueRange position) {
   Block *body = op.getBody();
   values.map(body->getArguments(), position);
   Value yielded = body->getTerminator()->getOperand(0);
-  for (Operation &inner : body->without_terminator())
+  for (Operation &inner : body->without_terminator()) {
+    for (Value operand : inner.getOperands())
+      if (operand.getParentBlock() != body)
+        values.map(operand, kernel.scalar(operand));
     b.clone(inner, values);
+  }
   return yielded.getParentBlock() == body ? values.lookup(yielded)
                                           : kernel.scalar(yielded);
 }
@@ -312,10 +315,16 @@ void PlainEmitter::emitGeneric(linalg::GenericOp op) {
 /// initial values go to the destination, which then holds the accumulators.
 LogicalResult PlainEmitter::emitInMemory(linalg::GenericOp op) {
   SmallVector<Value> places(op.getNumDpsInits());
+  SmallVector<std::pair<Value, Value>> again; // results that are returned twice
   for (auto [number, returned] : llvm::enumerate(kernel.results()))
-    if (returned.getDefiningOp() == op)
-      places[cast<OpResult>(returned).getResultNumber()] =
-          kernel.destination(number);
+    if (returned.getDefiningOp() == op) {
+      Value destination = kernel.destination(number);
+      Value &place = places[cast<OpResult>(returned).getResultNumber()];
+      if (place)
+        again.emplace_back(place, destination);
+      else
+        place = destination;
+    }
   for (auto [place, init] : llvm::zip_equal(places, op.getDpsInits())) {
     if (!place)
       return op.emitError("each result must be returned by the kernel, for its "
@@ -342,6 +351,8 @@ LogicalResult PlainEmitter::emitInMemory(linalg::GenericOp op) {
          llvm::zip_equal(values, places, positions))
       memref::StoreOp::create(b, loc, value, place, position);
   });
+  for (auto [place, destination] : again)
+    memref::CopyOp::create(b, loc, place, destination);
   return success();
 }
 
@@ -396,7 +407,8 @@ struct EmitPlainLoops : impl::EmitPlainLoopsBase<EmitPlainLoops> {
         return signalPassFailure();
       kernel.finish();
     }
-    adaptKernelCalls(getOperation());
+    if (failed(adaptKernelCalls(getOperation())))
+      return signalPassFailure();
   }
 };
 } // namespace

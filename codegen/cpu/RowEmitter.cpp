@@ -92,11 +92,13 @@ private:
 /// Whether the loops of `op` beyond the rows are `extents`; those of a value
 /// that there is one of in a row have one turn.
 bool RowEmitter::hasExtents(linalg::GenericOp op, ArrayRef<int64_t> expected) {
+  if (!expected.empty() && op.getNumLoops() != loops)
+    return false;
   for (unsigned loop = rows; loop < op.getNumLoops(); ++loop)
     if (staticLoopExtent(op, loop) !=
         (expected.empty() ? 1 : expected[loop - rows]))
       return false;
-  return expected.empty() || op.getNumLoops() == loops;
+  return true;
 }
 
 bool RowEmitter::isWhole(Value value) {
@@ -177,8 +179,11 @@ bool RowEmitter::matches() {
       return false;
   }
   lanes = std::min<uint64_t>(lanes, llvm::bit_floor(uint64_t(extents.back())));
-  return llvm::all_of(kernel.results(), [](Value result) {
-    return result.getDefiningOp<linalg::GenericOp>() != nullptr;
+  // Each is stored to one destination.
+  llvm::SmallDenseSet<Value, 4> seen;
+  return llvm::all_of(kernel.results(), [&](Value result) {
+    return result.getDefiningOp<linalg::GenericOp>() &&
+           seen.insert(result).second;
   });
 }
 

@@ -508,10 +508,8 @@ TileEmitter::Sums TileEmitter::startSums() {
 
 /// The argument of the kernel on tensors that the output is written to.
 Value TileEmitter::destinationTensor() {
-  for (BlockArgument argument : kernel.from().getArguments())
-    if (kernel.memrefOf(argument) == outputs[0].destination)
-      return argument;
-  llvm_unreachable("a result without a destination");
+  auto memref = cast<BlockArgument>(outputs[0].destination);
+  return kernel.from().getArgument(memref.getArgNumber());
 }
 
 /// The sums so far, which are in the output.

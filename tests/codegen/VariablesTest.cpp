@@ -115,6 +115,18 @@ TEST_F(Variables, ChangeOutsideOfRegionsOnly) {
               HasSubstr("variable 'n' is used in a region of function 'step'"));
 }
 
+TEST_F(Variables, ChangeInOneBlock) {
+  EXPECT_THAT(refusal(R"mlir(
+    ktn.variable @n : tensor<i64> = dense<0> : tensor<i64>
+    func.func @step(%x: tensor<i64>) -> tensor<i64> {
+      %y = ktn.assign @n, %x : tensor<i64>
+      cf.br ^exit
+    ^exit:
+      return %y : tensor<i64>
+    })mlir"),
+              HasSubstr("assigns variables has one block, which returns"));
+}
+
 TEST_F(Variables, LeaveTheNamesOfEveryModelAlone) {
   for (std::string name : {"init", "create", "state_export", "predict_run"})
     EXPECT_THAT(refusal(R"mlir(

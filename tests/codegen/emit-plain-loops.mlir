@@ -135,3 +135,40 @@ func.func private @sum_of_both(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %out: t
   } -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// A sum whose places do not tell its loops is made in the first destination; the
+// second has the same elements in the end.
+// CHECK-LABEL: func private @twice(
+// CHECK-SAME:    %{{.+}}: memref<4xf32>, %[[A:.+]]: memref<7xf32>, %[[B:.+]]: memref<7xf32>)
+// CHECK-NOT:     memref.store %{{.+}}, %[[B]]
+// CHECK:         memref.copy %[[A]], %[[B]]
+func.func private @twice(%x: tensor<4xf32>, %a: tensor<7xf32>, %b: tensor<7xf32>) -> (tensor<7xf32>, tensor<7xf32>) attributes {ktn.kernel = "reduce"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%a : tensor<7xf32>) -> tensor<7xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i + j)>], iterator_types = ["reduction", "reduction"]}
+      ins(%x, %x : tensor<4xf32>, tensor<4xf32>) outs(%start : tensor<7xf32>) {
+  ^bb0(%p: f32, %q: f32, %s: f32):
+    %t = arith.mulf %p, %q : f32
+    %u = arith.addf %s, %t : f32
+    linalg.yield %u : f32
+  } -> tensor<7xf32>
+  return %y, %y : tensor<7xf32>, tensor<7xf32>
+}
+
+// -----
+
+// A border may be computed from what the kernel is given.
+// CHECK-LABEL: func private @border(
+// CHECK-SAME:    %[[S:[a-z0-9]+]]: f32, %[[OUT:[a-z0-9]+]]: memref<9xf32>)
+// CHECK:         %[[BORDER:.+]] = arith.addf %[[S]], %[[S]]
+// CHECK:         memref.store %[[BORDER]], %[[OUT]]
+func.func private @border(%x: tensor<8xf32>, %s: f32, %out: tensor<9xf32>) -> tensor<9xf32> attributes {ktn.kernel = "pad"} {
+  %y = tensor.pad %x low[1] high[0] {
+  ^bb0(%i: index):
+    %v = arith.addf %s, %s : f32
+    tensor.yield %v : f32
+  } : tensor<8xf32> to tensor<9xf32>
+  return %y : tensor<9xf32>
+}

@@ -308,3 +308,29 @@ func.func private @long_sum(%x: tensor<16384x28xf32>, %z: tensor<16384x32xf32>, 
   } -> tensor<28x32xf32>
   return %y : tensor<28x32xf32>
 }
+
+// -----
+
+// A row that is returned twice is stored twice.
+// CHECK-LABEL: func private @rows_twice(
+// CHECK-SAME:    %{{[a-z0-9]+}}: memref<8x16xf32>, %[[A:[a-z0-9]+]]: memref<8x16xf32>, %[[B:[a-z0-9]+]]: memref<8x16xf32>)
+// CHECK-DAG:     store %{{.+}}, %[[A]]
+// CHECK-DAG:     store %{{.+}}, %[[B]]
+func.func private @rows_twice(%x: tensor<8x16xf32>, %a: tensor<8x16xf32>, %b: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) attributes {ktn.kernel = "rows"} {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<8xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<8xf32>) -> tensor<8xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x16xf32>) outs(%start : tensor<8xf32>) {
+  ^bb0(%v: f32, %s: f32):
+    %t = arith.addf %s, %v : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %sum : tensor<8x16xf32>, tensor<8xf32>) outs(%a : tensor<8x16xf32>) {
+  ^bb0(%v: f32, %s: f32, %o: f32):
+    %t = arith.divf %v, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  return %y, %y : tensor<8x16xf32>, tensor<8x16xf32>
+}

@@ -233,3 +233,25 @@ func.func @padded(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x18xf32>
   } : tensor<4x16xf32> to tensor<4x18xf32>
   return %p : tensor<4x18xf32>
 }
+
+// -----
+
+// An open extent that is known is no matter of the batch, which is not there.
+// CHECK-LABEL: func @known_extent(
+// CHECK:         tensor.empty
+// CHECK:         call @
+func.func @known_extent(%x: tensor<4x8xf32>) -> tensor<?x10xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c4 = arith.constant 4 : index
+  %e = tensor.empty(%c4) : tensor<?x8xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+    ins(%x : tensor<4x8xf32>) outs(%e : tensor<?x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<?x8xf32>
+  %p = tensor.pad %y low[0, 1] high[0, 1] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<?x8xf32> to tensor<?x10xf32>
+  return %p : tensor<?x10xf32>
+}

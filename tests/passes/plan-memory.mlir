@@ -154,3 +154,14 @@ func.func @unknown_cost(%x: tensor<4xf32> {ktn.name = "x"}) -> (tensor<4xf32> {k
   %y = call @k(%x, %e) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// Nothing is copied from a tensor without elements.
+// CHECK-LABEL: func @unset(
+// CHECK-NOT:     memref.copy
+// CHECK:         return
+func.func @unset() -> (tensor<4xf32> {ktn.name = "y"}) {
+  %e = tensor.empty() : tensor<4xf32>
+  return %e : tensor<4xf32>
+}
