@@ -93,6 +93,24 @@ def test_names_of_weights_differ(tmp_path):
     run(tmp_path, "import os; os.chdir(%r)\n" % str(tmp_path) + textwrap.dedent(program), **OURS)
 
 
+@pytest.mark.parametrize("name", ["imdb", "reuters"])
+def test_data_sets_of_texts_are_arrays_of_lists(tmp_path, name):
+    program = f"""
+        import numpy as np
+        from keras.datasets import {name} as data
+        texts = np.empty(4, dtype=object)
+        texts[:] = [[1, 2], [3], [4, 5, 6], [7]]
+        y = np.array([0, 1, 0, 1])
+        np.savez("data.npz", x_train=texts, x_test=texts, x=texts, y_train=y,
+                 y_test=y, y=y)
+        data.get_file = lambda *arguments, **keywords: "data.npz"
+        (x, y), (x_test, y_test) = data.load_data(start_char=None, index_from=0)
+        assert x.dtype == object and x.shape == y.shape, x
+        assert sorted(map(len, x[:4]))[0] == 1 and type(x[0]) is list, x
+    """
+    run(tmp_path, "import os; os.chdir(%r)\n" % str(tmp_path) + textwrap.dedent(program), **OURS)
+
+
 def test_a_network_learns(tmp_path):
     program = """
         import numpy as np

@@ -2,7 +2,8 @@
 
 Python 3.10 dropped the abstract classes of `collections`, Python 3.11
 `inspect.ArgSpec`, NumPy 1.24 and 2.0 a number of aliases, and h5py 3 gives text
-attributes as `str`. Each is put back only where it is missing.
+attributes as `str`. Each is put back only where it is missing. Lists of different
+lengths are arrays again for the two modules of Keras that make such.
 """
 
 import collections
@@ -11,6 +12,7 @@ import importlib.abc
 import importlib.machinery
 import inspect
 import sys
+import types
 
 
 def install():
@@ -44,6 +46,38 @@ def _install_numpy():
     for name, value in aliases.items():
         if name not in vars(numpy):
             setattr(numpy, name, value)
+
+
+class _RaggedNumpy(types.ModuleType):
+    """NumPy, but lists of different lengths make an array of lists, as they did
+    before NumPy 1.24."""
+
+    def __getattr__(self, name):
+        import numpy
+
+        return getattr(numpy, name)
+
+    @staticmethod
+    def array(values, *args, **kwargs):
+        import numpy
+
+        ragged = (
+            isinstance(values, list)
+            and not args
+            and not kwargs
+            and all(isinstance(value, list) for value in values)
+            and len({len(value) for value in values}) > 1
+        )
+        if not ragged:
+            return numpy.array(values, *args, **kwargs)
+        array = numpy.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+
+
+def allow_ragged_arrays(module):
+    """For a module that has imported NumPy as np."""
+    module.np = _RaggedNumpy("numpy")
 
 
 class _Text(str):

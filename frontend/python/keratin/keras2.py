@@ -73,3 +73,5 @@ def _infer_lambda_shapes(core):
 
 _compat.after_import("keras.backend", _complete)
 _compat.after_import("keras.layers.core", _infer_lambda_shapes)
+for _name in ("imdb", "reuters"):  # reviews and newswires, each a list of words
+    _compat.after_import("keras.datasets." + _name, _compat.allow_ragged_arrays)
