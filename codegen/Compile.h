@@ -51,6 +51,7 @@ struct CompileOptions {
   std::string target = "native"; ///< or x86-64-v3, aarch64-linux-gnu, …
   bool optimize = true;          ///< false: -O0, the reference
   WeightsPlacement weights = WeightsPlacement::Embed;
+  Winograd winograd = Winograd::Auto; ///< at -O0 there is none
   /// Threads that the code is for: 1, or any number for 0 and more; the default
   /// of a program that is written for 2 and more.
   int threads = 0;

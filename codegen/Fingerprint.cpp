@@ -95,7 +95,8 @@ FailureOr<std::string> compilationFingerprint(Location loc,
   os << target->description() << '\n'
      << target->machine->getTargetFeatureString() << '\n'
      << "optimize " << options.optimize << " profile " << options.profile
-     << " single thread " << (options.threads == 1) << '\n';
+     << " single thread " << (options.threads == 1) << " winograd "
+     << static_cast<int>(options.winograd) << '\n';
   for (const std::vector<int64_t> &shape : options.inputShapes) {
     for (int64_t extent : shape)
       os << extent << ' ';

@@ -2,8 +2,7 @@
 #include "codegen/Weights.h"
 
 #include "codegen/cpu/Packing.h"
-
-#include "codegen/cpu/Packing.h"
+#include "codegen/cpu/WinogradMath.h"
 #include "keratin/abi.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -61,9 +60,37 @@ LogicalResult copyElements(ElementsAttr elements, MutableArrayRef<char> out) {
   return copyRaw(dense.getRawData(), dense.isSplat(), out);
 }
 
+/// The transforms that `packing`, `{block, winograd, type}`, asks for.
+static LogicalResult copyTransformed(ElementsAttr elements,
+                                     DictionaryAttr packing,
+                                     MutableArrayRef<char> out) {
+  auto m = packing.getAs<IntegerAttr>("winograd");
+  auto block = packing.getAs<IntegerAttr>("block");
+  auto typeAttr = packing.getAs<TypeAttr>("type");
+  auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
+                       : RankedTensorType();
+  if (!m || !block || !type || !type.hasStaticShape() || type.getRank() != 4 ||
+      type.getDimSize(0) != 3 || type.getDimSize(1) != 3 ||
+      !(type.getElementType().isF32() || type.getElementType().isF64()) ||
+      (m.getInt() != 2 && m.getInt() != 4) || block.getInt() < 1 ||
+      type.getNumElements() != elements.getNumElements())
+    return failure();
+  int64_t size = elementBytes(type.getElementType());
+  RankedTensorType transformed =
+      transformedType(type, m.getInt(), block.getInt());
+  std::vector<char> plain(type.getNumElements() * size);
+  if (static_cast<int64_t>(out.size()) != transformed.getNumElements() * size ||
+      failed(copyElements(elements, plain)))
+    return failure();
+  transformWeights(plain, type, m.getInt(), block.getInt(), out);
+  return success();
+}
+
 /// Elements in the order that `packing`, `{block, dim, type}`, asks for.
 static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
                                 MutableArrayRef<char> out) {
+  if (packing.contains("winograd"))
+    return copyTransformed(elements, packing, out);
   auto dim = packing.getAs<IntegerAttr>("dim");
   auto block = packing.getAs<IntegerAttr>("block");
   auto typeAttr = packing.getAs<TypeAttr>("type");

@@ -98,6 +98,11 @@ Function::Impl::optionsFor(const CompileSettings &settings) const {
   options.name = identifier(cut.function);
   options.target = settings.target;
   options.optimize = settings.optimize;
+  std::optional<Winograd> winograd = parseWinograd(settings.winograd);
+  if (!winograd)
+    throw Error("winograd is '" + settings.winograd +
+                "', not one of auto, off, 2, 4");
+  options.winograd = *winograd;
   options.threads = settings.threads;
   options.profile = settings.profile;
   options.dumpAfter = settings.dumpAfter;

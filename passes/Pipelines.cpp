@@ -26,6 +26,18 @@ std::optional<Stage> parseStage(llvm::StringRef name) {
   return std::nullopt;
 }
 
+std::optional<Winograd> parseWinograd(llvm::StringRef name) {
+  static constexpr std::pair<llvm::StringLiteral, Winograd> names[] = {
+      {"off", Winograd::Off},
+      {"auto", Winograd::Auto},
+      {"2", Winograd::F2},
+      {"4", Winograd::F4}};
+  for (auto [known, choice] : names)
+    if (name == known)
+      return choice;
+  return std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // The stages
 //===----------------------------------------------------------------------===//

@@ -28,6 +28,16 @@ using ConstantEvaluator =
     std::function<llvm::FailureOr<llvm::SmallVector<mlir::ElementsAttr>>(
         mlir::ModuleOp)>;
 
+/// How convolutions of 3x3 windows whose weights are known are computed.
+enum class Winograd {
+  Off,  ///< as sums over the window
+  Auto, ///< each in the way that is expected to take least time
+  F2,   ///< as F(2x2, 3x3) wherever that applies
+  F4    ///< as F(4x4, 3x3) wherever that applies
+};
+/// "off", "auto", "2" and "4", as on the command line.
+std::optional<Winograd> parseWinograd(llvm::StringRef name);
+
 struct PipelineOptions {
   /// False is -O0: every stage, but no fusion, no tiles, no own mathematics.
   bool optimize = true;
@@ -39,6 +49,7 @@ struct PipelineOptions {
   bool parallel = false;
   /// Whether one instruction multiplies and adds, and one rounds to an integer.
   bool fma = true, rounding = true;
+  Winograd winograd = Winograd::Auto;
   /// Steps of a loop in a row; 1 leaves loops rolled, 0 chooses.
   int64_t unrollFactor = 1;
   /// The gradient of a loop keeps one state in so many steps; 0 keeps all.

@@ -177,19 +177,24 @@ void Rewriter::emitCopies(Operation *before) {
   }
 }
 
-/// Beside memrefs kernels may take sizes.
-static bool isMemref(Value operand) {
-  return isa<MemRefType>(operand.getType());
+/// Beside memrefs for tensors kernels may take sizes and memory to work in.
+static bool isTensor(func::FuncOp callee, OpOperand &operand) {
+  return isa<MemRefType>(operand.get().getType()) &&
+         !callee.getArgAttr(operand.getOperandNumber(), "ktn.scratch");
 }
 
 /// One row of the table of kernels.
 void Rewriter::describe(func::CallOp call) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       call, call.getCalleeAttr());
+  SmallVector<Value> tensors;
+  for (OpOperand &operand : call->getOpOperands())
+    if (isTensor(callee, operand))
+      tensors.push_back(operand.get());
   std::string shapes;
   llvm::raw_string_ostream stream(shapes);
   llvm::interleave(
-      llvm::make_filter_range(call.getOperands(), isMemref), stream,
+      tensors, stream,
       [&](Value operand) {
         auto type =
             cast<ShapedType>(operand.getDefiningOp<UnrealizedConversionCastOp>()
@@ -203,7 +208,7 @@ void Rewriter::describe(func::CallOp call) {
       " ");
   // Where the first result goes.
   SmallVector<int64_t> arena = {-1, 0};
-  for (Value operand : llvm::make_filter_range(call.getOperands(), isMemref))
+  for (Value operand : tensors)
     if (operand.getDefiningOp<UnrealizedConversionCastOp>()
             .getOperand(0)
             .getDefiningOp<tensor::EmptyOp>()) {

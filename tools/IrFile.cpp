@@ -122,6 +122,11 @@ IrFile::~IrFile() = default;
 static CompileOptions compileOptions(const backend::SaveOptions &options,
                                      const std::string &prefix) {
   CompileOptions result;
+  std::optional<Winograd> winograd = parseWinograd(options.winograd);
+  if (!winograd)
+    throw Error("winograd is '" + options.winograd +
+                "', not one of auto, off, 2, 4");
+  result.winograd = *winograd;
   result.name = options.name;
   if (result.name.empty())
     for (char c : llvm::sys::path::filename(prefix))

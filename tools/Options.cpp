@@ -25,6 +25,14 @@ void addOptimizationFlags(CLI::App &app, bool &optimize) {
       ->check(CLI::IsMember({"0", "2"}));
 }
 
+void addWinogradOption(CLI::App &app, std::string &winograd) {
+  app.add_option("--winograd", winograd,
+                 "3x3 convolutions as products of transformed tiles: 2 "
+                 "(F(2x2,3x3)) or 4 (F(4x4,3x3)) wherever that applies")
+      ->check(CLI::IsMember({"auto", "off", "2", "4"}))
+      ->capture_default_str();
+}
+
 void addThreadsOption(CLI::App &app, int &threads, const std::string &what) {
   app.add_option("--threads", threads, what)
       ->check(CLI::Range(1, KTN_MAX_THREADS));

@@ -17,6 +17,8 @@ std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv);
 
 /// -O0 and -O2.
 void addOptimizationFlags(CLI::App &app, bool &optimize);
+/// --winograd: auto, off, 2 or 4.
+void addWinogradOption(CLI::App &app, std::string &winograd);
 /// --threads, a number from 1.
 void addThreadsOption(CLI::App &app, int &threads, const std::string &what);
 /// --precision: only f32 so far.

@@ -259,6 +259,7 @@ int main(int argc, char **argv) try {
       ->capture_default_str();
   addThreadsOption(app, given.settings.threads,
                    "number of threads; else as many as the machine has");
+  addWinogradOption(app, given.settings.winograd);
   app.add_option("--repeat", given.repeat, "runs to measure")
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--profile", given.settings.profile,

@@ -74,6 +74,7 @@ int main(int argc, char **argv) try {
                    "1: code that asks for no threads; N: the default of a "
                    "program; else as many as the machine has");
   addPrecisionOption(app);
+  addWinogradOption(app, options.winograd);
   app.add_flag("--profile", options.profile,
                "let the code call a hook around each kernel");
   app.add_option("--dump-ir-after", given.dump,

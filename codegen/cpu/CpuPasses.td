@@ -54,7 +54,15 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
     Option<"vectorRegisters", "vector-registers", "unsigned", "16",
            "number of vector registers of the target">,
     Option<"parallel", "parallel", "bool", "false",
-           "let calls do large kernels in parts">];
+           "let calls do large kernels in parts">,
+    Option<"winograd", "winograd", "::keratin::Winograd",
+           "::keratin::Winograd::Off",
+           "how convolutions of 3x3 windows are computed",
+           [{::llvm::cl::values(
+             clEnumValN(::keratin::Winograd::Off, "off", "as sums"),
+             clEnumValN(::keratin::Winograd::Auto, "auto", "as is fastest"),
+             clEnumValN(::keratin::Winograd::F2, "2", "as F(2x2, 3x3)"),
+             clEnumValN(::keratin::Winograd::F4, "4", "as F(4x4, 3x3)"))}]>];
 }
 
 #endif // KERATIN_CODEGEN_CPU_CPUPASSES_TD

@@ -5,6 +5,7 @@
 #include "codegen/cpu/PlainLoops.h"
 #include "codegen/cpu/RowEmitter.h"
 #include "codegen/cpu/TileEmitter.h"
+#include "codegen/cpu/Winograd.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -107,8 +108,29 @@ static bool shift(Position &position, ArrayRef<int64_t> low) {
   return true;
 }
 
+/// Emits `root` and what follows from it; false when no tile fits.
+static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
+                     ArrayRef<Output> outputs, const VectorUnit &unit,
+                     Winograd winograd) {
+  if (std::optional<WinogradPlan> plan =
+          planWinograd(kernel, root, unit, winograd)) {
+    emitWinograd(kernel, root, *plan, outputs);
+    return true;
+  }
+  std::optional<Tiling> tiling =
+      tilingOf(kernel, root, unit, holdsSums(root, outputs));
+  if (!tiling)
+    return false;
+  if (tiling->reducesLanes)
+    emitLaneReduction(kernel, root, *tiling, outputs);
+  else
+    emitTiles(kernel, root, *tiling, outputs);
+  return true;
+}
+
 /// Emits the kernel in tile form; false when it has another.
-static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
+static bool emitTileForm(Kernel &kernel, const VectorUnit &unit,
+                         Winograd winograd) {
   if (!isTileForm(kernel))
     return false;
   SmallVector<linalg::GenericOp> roots;
@@ -139,16 +161,8 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit) {
     if (pad)
       borders.push_back({pad, destination});
   }
-  if (!outputs.empty()) {
-    std::optional<Tiling> tiling =
-        tilingOf(kernel, roots[0], unit, holdsSums(roots[0], outputs));
-    if (!tiling)
-      return false;
-    if (tiling->reducesLanes)
-      emitLaneReduction(kernel, roots[0], *tiling, outputs);
-    else
-      emitTiles(kernel, roots[0], *tiling, outputs);
-  }
+  if (!outputs.empty() && !emitRoot(kernel, roots[0], outputs, unit, winograd))
+    return false;
   for (auto [pad, destination] : borders)
     emitPadBorder(kernel, pad, destination, unit);
   emitWithoutRoot(kernel, others, unit);
@@ -166,7 +180,7 @@ void EmitTiles::runOnOperation() {
     Kernel kernel(func);
     if (parts.lookup(func.getName()) > 1)
       kernel.allowParts();
-    if (!emitTileForm(kernel, unit) && !emitRows(kernel, unit)) {
+    if (!emitTileForm(kernel, unit, winograd) && !emitRows(kernel, unit)) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))
         return signalPassFailure();

@@ -30,6 +30,7 @@ Kernel::Kernel(func::FuncOp from)
 }
 
 void Kernel::start() {
+  enoughParts = 256; // for any number of threads
   SmallVector<Type> types(source.getArgumentTypes());
   for (Type &type : types)
     if (isa<RankedTensorType>(type))
@@ -223,16 +224,42 @@ Value Kernel::extent(Value tensor, int64_t dim) {
 
 void Kernel::setPackedArgument(unsigned number, MemRefType type, unsigned dim,
                                int64_t block) {
+  setPackedArgument(number, type,
+                    b.getDictionaryAttr(
+                        {b.getNamedAttr("dim", b.getI64IntegerAttr(dim)),
+                         b.getNamedAttr("block", b.getI64IntegerAttr(block))}));
+}
+
+void Kernel::setPackedArgument(unsigned number, MemRefType type,
+                               DictionaryAttr packing) {
   SmallVector<Type> types(target.getArgumentTypes());
   types[number] = type;
   target.setType(b.getFunctionType(types, {}));
   target.getArgument(number).setType(type);
-  target.setArgAttr(number, "ktn.packed",
-                    b.getDictionaryAttr(
-                        {b.getNamedAttr("dim", b.getI64IntegerAttr(dim)),
-                         b.getNamedAttr("block", b.getI64IntegerAttr(block))}));
+  target.setArgAttr(number, "ktn.packed", packing);
   target.setArgAttr(number, "ktn.unpacked_type",
                     TypeAttr::get(source.getArgumentTypes()[number]));
+}
+
+std::pair<Value, Value> Kernel::addScratch(Type type, int64_t count,
+                                           int64_t parts) {
+  if (!inParts)
+    parts = 1;
+  enoughParts = std::min(enoughParts, parts);
+  unsigned number = target.getNumArguments() - (inParts ? 3 : 0);
+  auto attrs = b.getDictionaryAttr(
+      b.getNamedAttr(scratchAttr, UnitAttr::get(b.getContext())));
+  (void)target.insertArgument(number, MemRefType::get({parts * count}, type),
+                              attrs, location);
+  Value begin = index(0);
+  if (inParts) {
+    Value size = index(count);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(size);
+    begin = arith::MulIOp::create(b, location,
+                                  target.getArguments().take_back(3)[0], size);
+  }
+  return {target.getArgument(number), begin};
 }
 
 void Kernel::allowParts() {
@@ -306,9 +333,8 @@ void Kernel::emitOnce(llvm::function_ref<void()> body) {
 
 func::FuncOp Kernel::finish() {
   if (inParts) {
-    constexpr int64_t enough = 256; // for any number of threads
     target->setAttr(partsAttr,
-                    b.getI64IntegerAttr(std::min(mostParts, enough)));
+                    b.getI64IntegerAttr(std::min(mostParts, enoughParts)));
     target->setAttr("passthrough", b.getStrArrayAttr({partsMark}));
   }
   b.setInsertionPointToEnd(&target.front());

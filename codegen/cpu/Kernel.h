@@ -70,6 +70,16 @@ public:
   /// Wants argument `number` in blocks of `block` along `dim`, as `type`.
   void setPackedArgument(unsigned number, mlir::MemRefType type, unsigned dim,
                          int64_t block);
+  /// Wants argument `number` as `type`, in the order that `packing` tells.
+  void setPackedArgument(unsigned number, mlir::MemRefType type,
+                         mlir::DictionaryAttr packing);
+
+  /// Memory of the arena for each call alone: `count` elements of `type`, whose
+  /// values mean nothing before the call. It costs that memory once a part, so
+  /// the kernel is done in at most `parts`. To be called once. Returns a memref
+  /// of one dimension and where in it the elements of this call begin.
+  std::pair<mlir::Value, mlir::Value> addScratch(mlir::Type type, int64_t count,
+                                                 int64_t parts);
 
   /// Ends the new body and puts the function in the place of the old one.
   mlir::func::FuncOp finish();
@@ -87,7 +97,11 @@ private:
   llvm::DenseMap<int64_t, mlir::Value> constants;
   bool inParts = false;
   int64_t mostParts = 1; ///< that are not empty
+  int64_t enoughParts = 0;
 };
+
+/// The attribute of an argument that is memory for the call to work in.
+inline constexpr llvm::StringLiteral scratchAttr = "ktn.scratch";
 
 /// Attributes of a kernel that can be done in parts: how many are worth it, and
 /// the same to be found in LLVM IR.

@@ -105,6 +105,14 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel) {
     operands.push_back(operand.getType() == type ? operand
                                                  : cast(operand, type));
   SmallVector<Value> arguments = operands;
+  for (unsigned number = operands.size(); number < kernel.getNumArguments();
+       ++number)
+    if (kernel.getArgAttr(number, scratchAttr)) {
+      auto type = mlir::cast<MemRefType>(kernel.getArgumentTypes()[number]);
+      Value empty = tensor::EmptyOp::create(b, loc, type.getShape(),
+                                            type.getElementType());
+      arguments.push_back(cast(empty, type));
+    }
   if (auto parts = kernel->getAttrOfType<IntegerAttr>(partsAttr)) {
     Value count = countParts(b, call, parts.getInt());
     llvm::append_values(arguments, arith::ConstantIndexOp::create(b, loc, 0),

@@ -44,6 +44,10 @@ struct CompileSettings {
   /// Threads that the code is for: 1, or any number for 0 and more (num_threads
   /// of keratin/config.h; in a program that is written, this number).
   int threads = 0;
+  /// Convolutions of 3x3 windows as products of transformed tiles, which takes
+  /// fewer multiplications and rounds differently: "off", "2" (F(2x2, 3x3)) or
+  /// "4" (F(4x4, 3x3)) wherever that applies, or "auto".
+  std::string winograd = "auto";
   bool profile = false;      ///< call the profile hook around each kernel
   std::string dumpAfter;     ///< a pass name or "all"; empty: no dumps
   std::string dumpDirectory; ///< where they go

@@ -1,0 +1,78 @@
+//===- Winograd.h - convolutions of 3x3 windows by tiles --------*- C++ -*-===//
+//
+// A convolution whose window is 3x3 and moves by one is computed as
+// F(m x m, 3x3) of codegen/cpu/WinogradMath.h: tiles of inputs are transformed,
+// each of the (m+2)^2 positions of a tile is one product [tiles x C] [C x K]
+// with weights that were transformed at compile time, and the products are
+// transformed to m x m outputs. The kernel goes over blocks of tiles whose
+// transforms stay in the second cache.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_CPU_WINOGRAD_H
+#define KERATIN_CODEGEN_CPU_WINOGRAD_H
+
+#include "codegen/cpu/TileEmitter.h"
+#include "passes/Pipelines.h"
+
+namespace keratin {
+
+/// A root that is a convolution of 3x3 windows: y[n, h, w, k] = sum over kh,
+/// kw, c of x[n, h + kh, w + kw, c] * g[kh, kw, c, k] with constant g. What is
+/// named after an axis is the number of its loop.
+struct WindowConv {
+  mlir::OpOperand *input, *weights;
+  std::optional<unsigned> image; ///< n, where there is more than one
+  unsigned row, column, filter, channel;
+  int64_t height, width, filters, channels;
+  /// Extents of x; at least height + 2 and width + 2.
+  int64_t inputHeight, inputWidth;
+  std::optional<int64_t> images; ///< where the number is known
+};
+
+/// How it is computed. The transforms of a block of tiles are in a ring of
+/// slices, one a position in a tile and one more, each [tiles][channels].
+struct WinogradPlan {
+  WindowConv conv;
+  int64_t m;     ///< outputs of a tile along an axis
+  int64_t block; ///< tiles that are transformed before they are multiplied
+  unsigned lanes;
+  int64_t line;  ///< elements of a cache line
+  TileSize size; ///< of the products; its rows are tiles
+  /// What parts of the kernel share: blocks, or the columns of the products,
+  /// each of them with the transforms of all inputs. Null without parts.
+  enum class Shared { Blocks, Columns };
+  std::optional<Shared> shared;
+  int64_t mostParts = 1;
+
+  int64_t points() const { return (m + 2) * (m + 2); }
+  int64_t panelWidth() const { return int64_t(size.vectors) * lanes; }
+  int64_t panels() const;
+  int64_t tilesDown() const;
+  int64_t tilesAcross() const;
+  int64_t tilesOfImage() const { return tilesDown() * tilesAcross(); }
+  /// Whether every block is known to have all of its tiles.
+  bool hasWholeBlocks() const {
+    return tilesOfImage() * conv.images.value_or(1) % block == 0;
+  }
+  /// From the elements of a tile to those of the next, and from slice to slice:
+  /// a cache line more than there are, so that what one tile has in all slices
+  /// does not meet in few sets of the cache.
+  int64_t rowStride(int64_t elements) const;
+  int64_t sliceStride() const;
+  int64_t scratchElements() const { return (points() + 1) * sliceStride(); }
+};
+
+/// How `root` is computed by tiles; null when it is not such a convolution, or
+/// sums are expected to be faster and `choice` leaves that open.
+std::optional<WinogradPlan> planWinograd(Kernel &kernel,
+                                         mlir::linalg::GenericOp root,
+                                         const VectorUnit &unit,
+                                         Winograd choice);
+
+/// Emits `root` as `plan` says, and `outputs`, which follow from it.
+void emitWinograd(Kernel &kernel, mlir::linalg::GenericOp root,
+                  const WinogradPlan &plan, llvm::ArrayRef<Output> outputs);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_WINOGRAD_H

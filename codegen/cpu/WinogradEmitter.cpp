@@ -1,0 +1,479 @@
+//===- WinogradEmitter.cpp - convolutions of 3x3 windows by tiles ---------===//
+//
+// In the ring of slices, slice p of the products overwrites slice p-1 of the
+// inputs, which has been multiplied by then:
+//
+//     slice      0    1    2   ...  P-1   P
+//     inputs          0    1   ...  P-2  P-1     [tiles][C]
+//     products   0    1    2   ...  P-1          [tiles][K]
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/Winograd.h"
+#include "codegen/cpu/WinogradMath.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+class WinogradEmitter {
+public:
+  WinogradEmitter(Kernel &kernel, linalg::GenericOp root,
+                  const WinogradPlan &plan, ArrayRef<Output> outputs)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        root(root), plan(plan), conv(plan.conv), outputs(outputs),
+        element(getElementTypeOrSelf(root.getResult(0))) {}
+
+  void run();
+
+private:
+  using Then = llvm::function_ref<void(Value)>;
+  using AlongVectors = llvm::function_ref<void(Value, unsigned)>;
+
+  Value plus(Value value, int64_t offset);
+  Value least(Value value, int64_t bound);
+  void loop(Value from, Value to, int64_t step, Then body);
+  void alongVectors(Value from, Value to, int64_t extent, AlongVectors body);
+  std::pair<Value, Value> share(WinogradPlan::Shared what, Value extent,
+                                int64_t step);
+
+  void layOut();
+  Value slices(int64_t first, int64_t elements, Value scratch, Value begin);
+  void emitBlock(Value firstTile, Value tiles);
+  void placeTile(Value tile);
+  AffineExpr placeInput(unsigned loop, Value start, int64_t offset,
+                        int64_t reach, int64_t extent);
+  void transformInputs(Value firstTile, Value tiles);
+  void multiply(Value tiles);
+  void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
+  void prefetchWeights(Value point, Value panel, Value channel,
+                       unsigned vectors);
+  void multiplyRows(Value point, Value panel, Value row, unsigned rows,
+                    unsigned vectors);
+  void transformOutputs(Value firstTile, Value tiles);
+  void ifInside(Value position, int64_t offset, int64_t reach, int64_t extent,
+                llvm::function_ref<void()> then);
+  void finish(int64_t i, int64_t j, Value sum, unsigned width);
+
+  Kernel &kernel;
+  OpBuilder &b;
+  Location loc;
+  LaneReader reader;
+  linalg::GenericOp root;
+  const WinogradPlan &plan;
+  const WindowConv &conv;
+  ArrayRef<Output> outputs;
+  Type element;
+
+  Value weights, inputs, products; ///< the latter [point][tile][..]
+  Value firstPanel, endPanel;      ///< of this call
+  Value row, column;               ///< of the first output of the tile
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+Value WinogradEmitter::plus(Value value, int64_t offset) {
+  if (offset == 0)
+    return value;
+  return arith::AddIOp::create(b, loc, value, kernel.index(offset));
+}
+
+Value WinogradEmitter::least(Value value, int64_t bound) {
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return kernel.index(std::min(*known, bound));
+  return arith::MinUIOp::create(b, loc, value, kernel.index(bound));
+}
+
+/// `for iv = from to to step step`, without a loop for one turn.
+void WinogradEmitter::loop(Value from, Value to, int64_t step, Then body) {
+  LaneReader::Scope scope(reader);
+  std::optional<int64_t> first = getConstantIntValue(from);
+  std::optional<int64_t> last = getConstantIntValue(to);
+  if (first && last && *last <= *first)
+    return;
+  if (first && last && *last <= *first + step)
+    return body(from);
+  emitLoop(b, loc, from, to, kernel.index(step), {},
+           [&](Value iv, ValueRange) -> SmallVector<Value> {
+             body(iv);
+             return {};
+           });
+}
+
+/// Full vectors from `from`, which is a multiple of them, to `to`; and what is
+/// left of `extent` when `to` is there.
+void WinogradEmitter::alongVectors(Value from, Value to, int64_t extent,
+                                   AlongVectors body) {
+  int64_t whole = extent / plan.lanes * plan.lanes;
+  loop(from, least(to, whole), plan.lanes,
+       [&](Value at) { body(at, plan.lanes); });
+  if (whole == extent)
+    return;
+  Value rest = kernel.index(whole);
+  if (!isZeroInteger(from))
+    rest = arith::MaxUIOp::create(b, loc, from, rest);
+  loop(rest, to, plan.lanes,
+       [&](Value at) { body(at, unsigned(extent - whole)); });
+}
+
+/// The share that this call has of `what`.
+std::pair<Value, Value> WinogradEmitter::share(WinogradPlan::Shared what,
+                                               Value extent, int64_t step) {
+  if (plan.shared == what)
+    return kernel.share(extent, step);
+  return {kernel.index(0), extent};
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// [point][tile][elements] in the ring from slice `first` on.
+Value WinogradEmitter::slices(int64_t first, int64_t elements, Value scratch,
+                              Value begin) {
+  SmallVector<int64_t> sizes = {plan.points(), plan.block, elements};
+  SmallVector<int64_t> strides = {plan.sliceStride(), plan.rowStride(elements),
+                                  1};
+  auto layout =
+      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
+  Value offset = plus(begin, first * plan.sliceStride());
+  return memref::ReinterpretCastOp::create(
+      b, loc, MemRefType::get(sizes, element, layout), scratch,
+      OpFoldResult(offset), getAsIndexOpFoldResult(b.getContext(), sizes),
+      getAsIndexOpFoldResult(b.getContext(), strides));
+}
+
+void WinogradEmitter::layOut() {
+  Value tensor = conv.weights->get();
+  auto type = cast<RankedTensorType>(tensor.getType());
+  RankedTensorType wanted = transformedType(type, plan.m, plan.panelWidth());
+  kernel.setPackedArgument(
+      cast<BlockArgument>(tensor).getArgNumber(),
+      MemRefType::get(wanted.getShape(), wanted.getElementType()),
+      b.getDictionaryAttr(
+          {b.getNamedAttr("block", b.getI64IntegerAttr(plan.panelWidth())),
+           b.getNamedAttr("winograd", b.getI64IntegerAttr(plan.m))}));
+  weights = kernel.memrefOf(tensor);
+  auto [scratch, begin] =
+      kernel.addScratch(element, plan.scratchElements(), plan.mostParts);
+  products = slices(0, llvm::alignTo(conv.filters, plan.lanes), scratch, begin);
+  inputs = slices(1, conv.channels, scratch, begin);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+void WinogradEmitter::run() {
+  kernel.to()->setAttr(kernelAttr,
+                       b.getStringAttr("winograd" + llvm::Twine(plan.m)));
+  layOut();
+  Value tiles = kernel.index(plan.tilesOfImage());
+  if (conv.image)
+    tiles = arith::MulIOp::create(b, loc, kernel.loopExtent(root, *conv.image),
+                                  tiles);
+  auto emit = [&] {
+    std::tie(firstPanel, endPanel) =
+        share(WinogradPlan::Shared::Columns, kernel.index(plan.panels()), 1);
+    auto [from, to] = share(WinogradPlan::Shared::Blocks, tiles, plan.block);
+    loop(from, to, plan.block, [&](Value firstTile) {
+      Value tiles = kernel.index(plan.block);
+      if (!plan.hasWholeBlocks())
+        tiles = arith::MinUIOp::create(
+            b, loc, tiles, arith::SubIOp::create(b, loc, to, firstTile));
+      emitBlock(firstTile, tiles);
+    });
+  };
+  if (plan.shared)
+    return emit();
+  kernel.emitOnce([&] {
+    LaneReader::Scope scope(reader);
+    emit();
+  });
+}
+
+void WinogradEmitter::emitBlock(Value firstTile, Value tiles) {
+  transformInputs(firstTile, tiles);
+  multiply(tiles);
+  transformOutputs(firstTile, tiles);
+}
+
+/// Tiles are numbered image by image, row by row.
+void WinogradEmitter::placeTile(Value tile) {
+  Value ofImage = kernel.index(plan.tilesOfImage());
+  Value across = kernel.index(plan.tilesAcross()), m = kernel.index(plan.m);
+  if (conv.image) {
+    reader.bind(*conv.image, arith::DivUIOp::create(b, loc, tile, ofImage));
+    tile = arith::RemUIOp::create(b, loc, tile, ofImage);
+  }
+  Value down = arith::DivUIOp::create(b, loc, tile, across);
+  Value right = arith::RemUIOp::create(b, loc, tile, across);
+  row = arith::MulIOp::create(b, loc, down, m);
+  column = arith::MulIOp::create(b, loc, right, m);
+  reader.bind(conv.row, row);
+  reader.bind(conv.column, column);
+}
+
+/// Where the input of a tile is that begins at `start` of the loop `loop`, of
+/// tiles that reach to `reach`. What would be outside is read at the edge: no
+/// output that is kept depends on it.
+AffineExpr WinogradEmitter::placeInput(unsigned loop, Value start,
+                                       int64_t offset, int64_t reach,
+                                       int64_t extent) {
+  if (reach - plan.m - 1 + offset <= extent)
+    return getAffineDimExpr(loop, b.getContext()) + offset;
+  return reader.symbol(least(plus(start, offset), extent - 1));
+}
+
+void WinogradEmitter::transformInputs(Value firstTile, Value tiles) {
+  int64_t size = plan.m + 2;
+  AffineMap map = root.getMatchingIndexingMap(conv.input);
+  reader.setLane(conv.channel);
+  loop(kernel.index(0), tiles, 1, [&](Value number) {
+    placeTile(arith::AddIOp::create(b, loc, firstTile, number));
+    SmallVector<AffineExpr> down, right;
+    for (int64_t i = 0; i < size; ++i) {
+      down.push_back(placeInput(conv.row, row, i, plan.tilesDown() * plan.m + 2,
+                                conv.inputHeight));
+      right.push_back(placeInput(conv.column, column, i,
+                                 plan.tilesAcross() * plan.m + 2,
+                                 conv.inputWidth));
+    }
+    auto read = [&](int64_t i, int64_t j, unsigned width) {
+      Position point;
+      for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+        point.push_back(loop == conv.row      ? down[i]
+                        : loop == conv.column ? right[j]
+                        : loop == conv.channel || loop == conv.image
+                            ? getAffineDimExpr(loop, b.getContext())
+                            : getAffineConstantExpr(0, b.getContext()));
+      Position position;
+      for (AffineExpr expr : map.getResults())
+        position.push_back(canonical(expr.replaceDims(point)));
+      return reader.materialize(reader.read(conv.input->get(), position, width),
+                                width);
+    };
+    alongVectors(
+        kernel.index(0), kernel.index(conv.channels), conv.channels,
+        [&](Value channel, unsigned width) {
+          reader.bind(conv.channel, channel);
+          SmallVector<SmallVector<Value>> columns;
+          for (int64_t j = 0; j < size; ++j) {
+            SmallVector<Value> values;
+            for (int64_t i = 0; i < size; ++i)
+              values.push_back(read(i, j, width));
+            columns.push_back(emitInputTransform(b, loc, values));
+          }
+          for (int64_t i = 0; i < size; ++i) {
+            SmallVector<Value> values;
+            for (int64_t j = 0; j < size; ++j)
+              values.push_back(columns[j][i]);
+            values = emitInputTransform(b, loc, values);
+            for (int64_t j = 0; j < size; ++j)
+              vector::StoreOp::create(
+                  b, loc, values[j], inputs,
+                  ValueRange{kernel.index(i * size + j), number, channel});
+          }
+        });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void WinogradEmitter::multiply(Value tiles) {
+  int64_t vectors = llvm::divideCeil(conv.filters, plan.lanes);
+  int64_t whole = vectors / plan.size.vectors;
+  auto rest = unsigned(vectors % plan.size.vectors);
+  loop(kernel.index(0), kernel.index(plan.points()), 1, [&](Value point) {
+    loop(firstPanel, least(endPanel, whole), 1, [&](Value panel) {
+      multiplyPanel(point, panel, tiles, plan.size.vectors);
+    });
+    if (rest == 0)
+      return;
+    Value last = kernel.index(whole);
+    if (!isZeroInteger(firstPanel))
+      last = arith::MaxUIOp::create(b, loc, firstPanel, last);
+    loop(last, endPanel, 1,
+         [&](Value panel) { multiplyPanel(point, panel, tiles, rest); });
+  });
+}
+
+/// Rows of an unfinished block are multiplied as they are: nobody reads them.
+void WinogradEmitter::multiplyPanel(Value point, Value panel, Value tiles,
+                                    unsigned vectors) {
+  unsigned rows = plan.size.rows;
+  int64_t whole = plan.block / rows * rows;
+  loop(kernel.index(0), least(tiles, whole), rows,
+       [&](Value row) { multiplyRows(point, panel, row, rows, vectors); });
+  if (whole != plan.block)
+    loop(kernel.index(whole), tiles, plan.block, [&](Value row) {
+      multiplyRows(point, panel, row, unsigned(plan.block - whole), vectors);
+    });
+}
+
+/// The weights are one stream, which is read from beyond the second cache but
+/// has no reason to be there: each is used for the tiles of a block only. Ahead
+/// of the end of a panel is the next one.
+void WinogradEmitter::prefetchWeights(Value point, Value panel, Value channel,
+                                      unsigned vectors) {
+  constexpr int64_t bytesAhead = 8192;
+  int64_t rowBytes =
+      plan.panelWidth() * int64_t(element.getIntOrFloatBitWidth()) / 8;
+  Value ahead = plus(channel, llvm::divideCeil(bytesAhead, rowBytes));
+  for (unsigned j = 0; j < vectors; ++j)
+    memref::PrefetchOp::create(
+        b, loc, weights,
+        ValueRange{point, panel, ahead, kernel.index(int64_t(j) * plan.lanes)},
+        /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+}
+
+/// A tile of sums in registers: rows by vectors of columns.
+void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
+                                   unsigned rows, unsigned vectors) {
+  auto type = VectorType::get(plan.lanes, element);
+  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
+                                             arith::FastMathFlags::contract);
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  SmallVector<Value> start(rows * vectors, zero), places;
+  for (unsigned i = 0; i < rows; ++i)
+    places.push_back(plus(row, i));
+  SmallVector<Value> sums = emitLoop(
+      b, loc, kernel.index(0), kernel.index(conv.channels), kernel.index(1),
+      start, [&](Value channel, ValueRange before) {
+        SmallVector<Value> factors, after;
+        prefetchWeights(point, panel, channel, vectors);
+        for (unsigned j = 0; j < vectors; ++j)
+          factors.push_back(vector::LoadOp::create(
+              b, loc, type, weights,
+              ValueRange{point, panel, channel,
+                         kernel.index(int64_t(j) * plan.lanes)}));
+        for (unsigned i = 0; i < rows; ++i) {
+          Value scalar = memref::LoadOp::create(
+              b, loc, inputs, ValueRange{point, places[i], channel});
+          Value value = vector::BroadcastOp::create(b, loc, type, scalar);
+          for (unsigned j = 0; j < vectors; ++j) {
+            Value product =
+                arith::MulFOp::create(b, loc, value, factors[j], fused);
+            after.push_back(arith::AddFOp::create(
+                b, loc, before[i * vectors + j], product, fused));
+          }
+        }
+        return after;
+      });
+  Value columns =
+      arith::MulIOp::create(b, loc, panel, kernel.index(plan.panelWidth()));
+  for (unsigned i = 0; i < rows; ++i)
+    for (unsigned j = 0; j < vectors; ++j)
+      vector::StoreOp::create(
+          b, loc, sums[i * vectors + j], products,
+          ValueRange{point, places[i], plus(columns, int64_t(j) * plan.lanes)});
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs
+//===----------------------------------------------------------------------===//
+
+void WinogradEmitter::transformOutputs(Value firstTile, Value tiles) {
+  int64_t size = plan.m + 2;
+  auto type = VectorType::get(plan.lanes, element);
+  reader.setLane(conv.filter);
+  Value width = kernel.index(plan.panelWidth());
+  Value from = arith::MulIOp::create(b, loc, firstPanel, width);
+  Value to = arith::MulIOp::create(b, loc, endPanel, width);
+  loop(kernel.index(0), tiles, 1, [&](Value number) {
+    placeTile(arith::AddIOp::create(b, loc, firstTile, number));
+    alongVectors(
+        from, least(to, conv.filters), conv.filters,
+        [&](Value filter, unsigned width) {
+          reader.bind(conv.filter, filter);
+          SmallVector<SmallVector<Value>> columns;
+          for (int64_t j = 0; j < size; ++j) {
+            SmallVector<Value> values;
+            for (int64_t i = 0; i < size; ++i)
+              values.push_back(vector::LoadOp::create(
+                  b, loc, type, products,
+                  ValueRange{kernel.index(i * size + j), number, filter}));
+            columns.push_back(emitOutputTransform(b, loc, values));
+          }
+          for (int64_t i = 0; i < plan.m; ++i) {
+            SmallVector<Value> values;
+            for (int64_t j = 0; j < size; ++j)
+              values.push_back(columns[j][i]);
+            values = emitOutputTransform(b, loc, values);
+            ifInside(row, i, plan.tilesDown() * plan.m, conv.height, [&] {
+              for (int64_t j = 0; j < plan.m; ++j)
+                ifInside(column, j, plan.tilesAcross() * plan.m, conv.width,
+                         [&] { finish(i, j, values[j], width); });
+            });
+          }
+        });
+  });
+}
+
+/// What `then` emits is done for `position + offset < extent`, of tiles that
+/// reach to `reach`.
+void WinogradEmitter::ifInside(Value position, int64_t offset, int64_t reach,
+                               int64_t extent,
+                               llvm::function_ref<void()> then) {
+  if (reach - plan.m + offset < extent)
+    return then();
+  Value inside =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                            plus(position, offset), kernel.index(extent));
+  auto condition = scf::IfOp::create(b, loc, inside, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(condition.thenBlock());
+  LaneReader::Scope scope(reader);
+  then();
+}
+
+/// Computes and stores what follows from the output (i, j) of the tile.
+void WinogradEmitter::finish(int64_t i, int64_t j, Value sum, unsigned width) {
+  Position point;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    AffineExpr expr = getAffineDimExpr(loop, b.getContext());
+    if (loop == conv.row)
+      expr = expr + i;
+    else if (loop == conv.column)
+      expr = expr + j;
+    else if (loop != conv.image && loop != conv.filter)
+      expr = getAffineConstantExpr(0, b.getContext());
+    point.push_back(expr);
+  }
+  auto at = [&](ArrayRef<AffineExpr> position) {
+    Position result;
+    for (AffineExpr expr : position)
+      result.push_back(canonical(expr.replaceDims(point)));
+    return result;
+  };
+  if (width != plan.lanes)
+    sum = vector::ExtractStridedSliceOp::create(
+        b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+        ArrayRef<int64_t>{1});
+  OpResult result = root->getResult(0);
+  AffineMap map = root.getIndexingMapMatchingResult(result);
+  reader.remember(result, at(map.getResults()), width, {sum, {}});
+  for (const Output &output : outputs) {
+    Lanes lanes = reader.read(output.tensor, at(output.position), width);
+    reader.write(lanes, output.destination, at(output.place), width);
+  }
+}
+
+void emitWinograd(Kernel &kernel, linalg::GenericOp root,
+                  const WinogradPlan &plan, ArrayRef<Output> outputs) {
+  WinogradEmitter(kernel, root, plan, outputs).run();
+}
+
+} // namespace keratin

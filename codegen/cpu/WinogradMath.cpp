@@ -1,0 +1,191 @@
+//===- WinogradMath.cpp - the transforms of F(m x m, 3x3) -----------------===//
+#include "codegen/cpu/WinogradMath.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace mlir;
+
+namespace keratin {
+
+/// The points of F(4x4, 3x3) besides 0 and infinity are +-near and +-far.
+static constexpr double near = 5.0 / 8, far = 3.0 / 2;
+
+//===----------------------------------------------------------------------===//
+// Inputs and outputs
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Sums and multiples of floats, or of vectors of them. A product and the sum
+/// that takes it may be one instruction, as in every contraction.
+class Formula {
+public:
+  Formula(OpBuilder &b, Location loc, Type type) : b(b), loc(loc), type(type) {}
+
+  Value add(Value x, Value y) {
+    return arith::AddFOp::create(b, loc, x, y, fused());
+  }
+  Value sub(Value x, Value y) {
+    return arith::SubFOp::create(b, loc, x, y, fused());
+  }
+  Value times(double factor, Value x) {
+    return arith::MulFOp::create(b, loc, x, constant(factor), fused());
+  }
+  /// factor * x + y
+  Value addTimes(double factor, Value x, Value y) {
+    return add(times(factor, x), y);
+  }
+
+private:
+  arith::FastMathFlagsAttr fused() {
+    return arith::FastMathFlagsAttr::get(b.getContext(),
+                                         arith::FastMathFlags::contract);
+  }
+  Value constant(double value) {
+    TypedAttr attr = b.getFloatAttr(getElementTypeOrSelf(type), value);
+    if (auto vector = dyn_cast<VectorType>(type))
+      attr = DenseElementsAttr::get(vector, attr);
+    return arith::ConstantOp::create(b, loc, attr);
+  }
+
+  OpBuilder &b;
+  Location loc;
+  Type type;
+};
+} // namespace
+
+SmallVector<Value> emitInputTransform(OpBuilder &b, Location loc,
+                                      ValueRange x) {
+  Formula f(b, loc, x[0].getType());
+  if (x.size() == 4)
+    return {f.sub(x[0], x[2]), f.add(x[1], x[2]), f.sub(x[2], x[1]),
+            f.sub(x[3], x[1])};
+  // Row i of B^T is the polynomial that is zero at all points but the i-th:
+  // (t^2 - far^2)(t + near) t and so on; its even and odd parts serve two rows.
+  constexpr double near2 = near * near, far2 = far * far;
+  Value nearEven = f.addTimes(-far2, x[2], x[4]);
+  Value nearOdd = f.addTimes(-far2, x[1], x[3]);
+  Value farEven = f.addTimes(-near2, x[2], x[4]);
+  Value farOdd = f.addTimes(-near2, x[1], x[3]);
+  return {
+      f.addTimes(-(near2 + far2), x[2], f.addTimes(near2 * far2, x[0], x[4])),
+      f.addTimes(near, nearOdd, nearEven),
+      f.addTimes(-near, nearOdd, nearEven),
+      f.addTimes(far, farOdd, farEven),
+      f.addTimes(-far, farOdd, farEven),
+      f.addTimes(-(near2 + far2), x[3], f.addTimes(near2 * far2, x[1], x[5]))};
+}
+
+SmallVector<Value> emitOutputTransform(OpBuilder &b, Location loc,
+                                       ValueRange x) {
+  Formula f(b, loc, x[0].getType());
+  // Output i is the sum of the products, each times its point to the power i;
+  // the point at infinity has a part in the last.
+  Value nearEven = f.add(x[1], x[2]), nearOdd = f.sub(x[1], x[2]);
+  if (x.size() == 4)
+    return {f.add(x[0], nearEven), f.add(nearOdd, x[3])};
+  Value farEven = f.add(x[3], x[4]), farOdd = f.sub(x[3], x[4]);
+  auto power = [](double point, int exponent) {
+    double result = 1;
+    for (int i = 0; i < exponent; ++i)
+      result *= point;
+    return result;
+  };
+  return {f.add(f.add(x[0], nearEven), farEven),
+          f.addTimes(far, farOdd, f.times(near, nearOdd)),
+          f.addTimes(power(far, 2), farEven, f.times(power(near, 2), nearEven)),
+          f.addTimes(power(far, 3), farOdd,
+                     f.addTimes(power(near, 3), nearOdd, x[5]))};
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct WindowRow {
+  double tap[3];
+};
+} // namespace
+
+/// G: row i is (1, t, t^2) / product over the other points s of (t - s), for
+/// the i-th point t; the last row is that of infinity.
+static ArrayRef<WindowRow> windowMatrix(int64_t m) {
+  static constexpr WindowRow two[] = {
+      {{1, 0, 0}}, {{.5, .5, .5}}, {{.5, -.5, .5}}, {{0, 0, 1}}};
+  constexpr double near2 = near * near, far2 = far * far;
+  constexpr double atNear = 2 * near2 * (near2 - far2);
+  constexpr double atFar = 2 * far2 * (far2 - near2);
+  static constexpr WindowRow four[] = {
+      {{1 / (near2 * far2), 0, 0}},
+      {{1 / atNear, near / atNear, near2 / atNear}},
+      {{1 / atNear, -near / atNear, near2 / atNear}},
+      {{1 / atFar, far / atFar, far2 / atFar}},
+      {{1 / atFar, -far / atFar, far2 / atFar}},
+      {{0, 0, 1}}};
+  return m == 2 ? ArrayRef(two) : ArrayRef(four);
+}
+
+void transformWindow(int64_t m, ArrayRef<double> g,
+                     MutableArrayRef<double> out) {
+  ArrayRef<WindowRow> matrix = windowMatrix(m);
+  int64_t size = m + 2;
+  for (int64_t i = 0; i < size; ++i) {
+    double row[3];
+    for (int64_t s = 0; s < 3; ++s)
+      row[s] = matrix[i].tap[0] * g[s] + matrix[i].tap[1] * g[3 + s] +
+               matrix[i].tap[2] * g[6 + s];
+    for (int64_t j = 0; j < size; ++j)
+      out[i * size + j] = row[0] * matrix[j].tap[0] +
+                          row[1] * matrix[j].tap[1] + row[2] * matrix[j].tap[2];
+  }
+}
+
+RankedTensorType transformedType(RankedTensorType type, int64_t m,
+                                 int64_t block) {
+  auto blocks = int64_t(llvm::divideCeil(type.getDimSize(3), block));
+  return RankedTensorType::get(
+      {(m + 2) * (m + 2), blocks, type.getDimSize(2), block},
+      type.getElementType());
+}
+
+template <typename T>
+static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
+                        int64_t block, MutableArrayRef<char> destination) {
+  int64_t channels = type.getDimSize(2), filters = type.getDimSize(3);
+  int64_t blocks = llvm::divideCeil(filters, block);
+  SmallVector<double> window(9), transformed((m + 2) * (m + 2));
+  auto element = [](int64_t index) { return size_t(index) * sizeof(T); };
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t k = 0; k < filters; ++k) {
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        T weight;
+        std::memcpy(&weight,
+                    &source[element((tap * channels + c) * filters + k)],
+                    sizeof(T));
+        window[tap] = weight;
+      }
+      transformWindow(m, window, transformed);
+      for (auto [point, value] : llvm::enumerate(transformed)) {
+        auto weight = static_cast<T>(value);
+        int64_t panel = int64_t(point) * blocks + k / block;
+        std::memcpy(
+            &destination[element((panel * channels + c) * block + k % block)],
+            &weight, sizeof(T));
+      }
+    }
+}
+
+void transformWeights(ArrayRef<char> source, RankedTensorType type, int64_t m,
+                      int64_t block, MutableArrayRef<char> destination) {
+  std::fill(destination.begin(), destination.end(), 0);
+  if (type.getElementType().isF64())
+    transformAs<double>(source, type, m, block, destination);
+  else
+    transformAs<float>(source, type, m, block, destination);
+}
+
+} // namespace keratin

@@ -1,0 +1,50 @@
+//===- WinogradMath.h - the transforms of F(m x m, 3x3) ---------*- C++ -*-===//
+//
+// m x m outputs of a 3x3 window g over a tile d of (m+2) x (m+2) inputs are
+//
+//     A^T [(G g G^T) * (B^T d B)] A
+//
+// with (m+2)^2 multiplications, * element by element, in place of 9 m^2
+// (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015).
+// The matrices evaluate polynomials at m+1 points and at infinity. F(2x2, 3x3)
+// takes 0 and +-1; F(4x4, 3x3) takes 0, +-5/8 and +-3/2, which are exact in
+// binary and round to a third of the error of the usual 0, +-1, +-2.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_CPU_WINOGRADMATH_H
+#define KERATIN_CODEGEN_CPU_WINOGRADMATH_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace keratin {
+
+/// Emits `B^T x` for the m+2 floats or vectors of floats `x`.
+llvm::SmallVector<mlir::Value>
+emitInputTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
+
+/// Emits `A^T x` for the m+2 floats or vectors of floats `x`: m values.
+llvm::SmallVector<mlir::Value>
+emitOutputTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
+
+/// `G g G^T` of the window `g`, 3 x 3 in row-major order, to the
+/// (m+2) x (m+2) elements of `out`. m is 2 or 4.
+void transformWindow(int64_t m, llvm::ArrayRef<double> g,
+                     llvm::MutableArrayRef<double> out);
+
+/// The shape of the weights 3 x 3 x C x K as the products of F(m x m, 3x3) read
+/// them: [(m+2)^2, ceil(K / block), C, block].
+mlir::RankedTensorType transformedType(mlir::RankedTensorType type, int64_t m,
+                                       int64_t block);
+
+/// Writes the transforms of `source`, weights of the static `type`
+/// 3 x 3 x C x K of f32 or f64 in row-major order, to `destination` in the
+/// order of `transformedType`. They are computed in f64 and rounded once. The
+/// rest of the last block is zero.
+void transformWeights(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
+                      int64_t m, int64_t block,
+                      llvm::MutableArrayRef<char> destination);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_WINOGRADMATH_H

@@ -1,0 +1,132 @@
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=4" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=2" --split-input-file | FileCheck %s --check-prefix=TWO
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=off" --split-input-file | FileCheck %s --check-prefix=OFF
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=4 parallel" --split-input-file | FileCheck %s --check-prefix=PARTS
+
+#x = affine_map<(n, h, w, k, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
+#y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
+#all = affine_map<(n, h, w, k) -> (n, h, w, k)>
+#bias = affine_map<(n, h, w, k) -> (k)>
+
+// 3 x 3 tiles of 6 x 6 inputs: their 36 positions are products with weights
+// that are wanted transformed. The bias meets the 4 x 4 outputs, of which the
+// last column of tiles has two.
+// CHECK-LABEL: func private @conv(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<1x14x12x16xf32>,
+// CHECK-SAME:    %[[G:[^:]+]]: memref<36x1x16x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, winograd = 4 : i64}, ktn.unpacked_type = tensor<3x3x16x32xf32>}
+// CHECK-SAME:    %[[Y:[^:]+]]: memref<1x12x10x32xf32>
+// CHECK-SAME:    %{{[^:]+}}: memref<{{[0-9]+}}xf32> {ktn.scratch}
+// CHECK-SAME:    ktn.kernel = "winograd4"
+// CHECK:         scf.for
+// CHECK-COUNT-36:  vector.load %[[X]]
+// CHECK-NOT:       vector.load %[[X]]
+// CHECK:           scf.for %{{.+}} = %{{.+}} to %{{.+}} step
+// CHECK:             scf.for {{.+}} iter_args
+// CHECK:               memref.prefetch %[[G]]
+// CHECK:               vector.load %[[G]]
+// CHECK:           scf.if
+// CHECK:             arith.addf
+// CHECK:             vector.store {{.+}}, %[[Y]]
+// TWO-LABEL: func private @conv(
+// TWO-SAME:    memref<16x1x16x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, winograd = 2 : i64}
+// TWO-SAME:    ktn.kernel = "winograd2"
+// TWO-COUNT-16: vector.load %{{.+}} : memref<1x14x12x16xf32>
+// TWO-NOT:      scf.if
+// OFF-LABEL: func private @conv(
+// OFF-SAME:    memref<1x3x3x16x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 3 : i64}
+// OFF-SAME:    ktn.kernel = "conv"
+func.func private @conv(%x: tensor<1x14x12x16xf32>, %g: tensor<3x3x16x32xf32> {ktn.constant}, %b: tensor<32xf32>, %out: tensor<1x12x10x32xf32>) -> tensor<1x12x10x32xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x12x10x32xf32>) -> tensor<1x12x10x32xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<1x14x12x16xf32>, tensor<3x3x16x32xf32>) outs(%start : tensor<1x12x10x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x12x10x32xf32>
+  %y = linalg.generic {indexing_maps = [#all, #bias, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%sum, %b : tensor<1x12x10x32xf32>, tensor<32xf32>) outs(%out : tensor<1x12x10x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %t = arith.addf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<1x12x10x32xf32>
+  return %y : tensor<1x12x10x32xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, k, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
+#y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
+
+// Each part of a kernel has memory of its own: the arena holds that of all.
+// PARTS-LABEL: func @images(
+// PARTS:         %[[EMPTY:.+]] = tensor.empty() : tensor<[[ALL:[0-9]+]]xf32>
+// PARTS:         %[[SCRATCH:.+]] = builtin.unrealized_conversion_cast %[[EMPTY]]
+// PARTS:         call @conv({{.+}}, %[[SCRATCH]], %{{.+}}, %{{.+}}, %{{.+}})
+// PARTS-LABEL: func private @conv(
+// PARTS-SAME:    memref<[[ALL]]xf32> {ktn.scratch}, %[[BEGIN:[^:]+]]: index, %{{.+}}: index, %{{.+}}: index)
+// PARTS-SAME:    ktn.parts = 16
+// PARTS:         arith.muli %[[BEGIN]],
+func.func @images(%x: tensor<?x58x58x64xf32>) -> tensor<?x56x56x64xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x58x58x64xf32>
+  %g = arith.constant dense<1.0> : tensor<3x3x64x64xf32>
+  %out = tensor.empty(%n) : tensor<?x56x56x64xf32>
+  %y = call @conv(%x, %g, %out) {ktn.flops = array<i64: 0, 231211008>, ktn.bytes = array<i64: 0, 1664000>} : (tensor<?x58x58x64xf32>, tensor<3x3x64x64xf32>, tensor<?x56x56x64xf32>) -> tensor<?x56x56x64xf32>
+  return %y : tensor<?x56x56x64xf32>
+}
+func.func private @conv(%x: tensor<?x58x58x64xf32>, %g: tensor<3x3x64x64xf32> {ktn.constant}, %out: tensor<?x56x56x64xf32>) -> tensor<?x56x56x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<?x56x56x64xf32>) -> tensor<?x56x56x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<?x58x58x64xf32>, tensor<3x3x64x64xf32>) outs(%start : tensor<?x56x56x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<?x56x56x64xf32>
+  return %sum : tensor<?x56x56x64xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, k, i, j, c) -> (n, h * 2 + i, w * 2 + j, c)>
+#g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
+#y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
+
+// A window that moves by two is none of these, nor are weights that are only
+// known when the code runs, as in training.
+// CHECK-LABEL: func private @strided(
+// CHECK-SAME:    ktn.kernel = "conv"
+func.func private @strided(%x: tensor<1x17x17x16xf32>, %g: tensor<3x3x16x32xf32> {ktn.constant}, %out: tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<1x17x17x16xf32>, tensor<3x3x16x32xf32>) outs(%start : tensor<1x8x8x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x8x8x32xf32>
+  return %sum : tensor<1x8x8x32xf32>
+}
+
+#x1 = affine_map<(n, h, w, k, i, j, c) -> (n, h + i, w + j, c)>
+
+// CHECK-LABEL: func private @trained(
+// CHECK-SAME:    ktn.kernel = "conv"
+func.func private @trained(%x: tensor<1x10x10x16xf32>, %g: tensor<3x3x16x32xf32>, %out: tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  %sum = linalg.generic {indexing_maps = [#x1, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<1x10x10x16xf32>, tensor<3x3x16x32xf32>) outs(%start : tensor<1x8x8x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x8x8x32xf32>
+  return %sum : tensor<1x8x8x32xf32>
+}
