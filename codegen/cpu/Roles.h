@@ -35,10 +35,11 @@ unsigned lanesOf(mlir::Value tensor, const VectorUnit &unit);
 
 /// The loops of a root, outermost first, and what each is for.
 struct Tiling {
-  enum class Kind { Single, Columns, Rows };
+  enum class Kind { Single, Columns, Rows, Blocks };
   struct Level {
     Kind kind;
     unsigned loop;
+    int64_t step = 1; ///< of Blocks, which a level inside goes through
   };
   llvm::SmallVector<Level> levels;        ///< of the parallel loops
   llvm::SmallVector<unsigned> reductions; ///< loops around the taps
@@ -60,6 +61,9 @@ struct Tiling {
   /// packed at compile time, or into a panel where it is used.
   mlir::OpOperand *blocked = nullptr;
   bool panel = false;
+  /// In how many tiles all of the next block is asked for, before it is needed;
+  /// 0 where that does not pay.
+  int64_t tilesOfPrefetch = 0;
 };
 
 /// How to tile `root`; null when scalar loops are the way. `keepsSums`: the

@@ -5,9 +5,8 @@
 // each row, and issues one FMA for each pair. Edges are smaller tiles of the
 // exact rest, not masks.
 //
-// A reduction in blocks is done in stages, each over all tiles: the output is
-// set to the initial sums, each block is added to it, and at last it is made
-// what the kernel computes from the sums.
+// A reduction in blocks goes over all tiles for each block; the output holds
+// the sums between them.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/TileEmitter.h"
@@ -52,7 +51,10 @@ private:
 
   void layOutBlocks();
   void emitLevel(unsigned number);
-  std::pair<Value, Value> range(Value extent, int64_t step, bool shared);
+  std::pair<Value, Value> range(unsigned loop, int64_t step, bool shared);
+  void emitBlocksOf(const Tiling::Level &level, bool shared, Then then);
+  Value numberOfTile();
+  void prefetch();
   Value least(Value value, int64_t bound);
   Value most(Value value, Value bound);
   void emitColumns(bool shared, Then then);
@@ -63,7 +65,7 @@ private:
   void fillPanel();
   void fillPanelLoops(ArrayRef<unsigned> loops);
 
-  void emitStages();
+  Value isAtEnd(bool last);
   void emitBlocks(ArrayRef<unsigned> outer);
   void emitTile();
   Sums startSums();
@@ -101,9 +103,12 @@ private:
   unsigned blockDim = 0;
 
   // A reduction in blocks.
-  enum class Stage { Whole, Start, Add, Finish };
-  Stage stage = Stage::Whole;
   std::pair<Value, Value> block; ///< of the loop that goes from block to block
+
+  /// Where the blocks of loops that are emitted start and end.
+  llvm::DenseMap<unsigned, std::pair<Value, Value>> blocksAround;
+  Value nextBlock;   ///< of columns
+  Value flatWeights; ///< the packed operand in one dimension
 };
 
 } // namespace
@@ -111,23 +116,15 @@ private:
 void TileEmitter::run() {
   if (tiling.blocked)
     layOutBlocks();
-  auto emit = [&] { tiling.inBlocks() ? emitStages() : emitLevel(0); };
+  auto emit = [&] {
+    emitBlocks(ArrayRef(tiling.reductions).take_front(tiling.outerReductions));
+  };
   if (tiling.shared)
     return emit();
   kernel.emitOnce([&] {
     LaneReader::Scope scope(reader);
     emit();
   });
-}
-
-void TileEmitter::emitStages() {
-  stage = Stage::Start;
-  emitLevel(0);
-  stage = Stage::Add;
-  emitBlocks(ArrayRef(tiling.reductions).take_front(tiling.outerReductions));
-  stage = Stage::Finish;
-  if (outputs[0].tensor != root->getResult(0))
-    emitLevel(0);
 }
 
 void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
@@ -218,22 +215,42 @@ void TileEmitter::emitLevel(unsigned number) {
   bool shared = number == tiling.shared;
   switch (level.kind) {
   case Tiling::Kind::Single: {
-    auto [from, to] = range(kernel.loopExtent(root, level.loop), 1, shared);
+    auto [from, to] = range(level.loop, 1, shared);
     return span(level.loop, from, to, 1, then);
   }
   case Tiling::Kind::Columns:
     return emitColumns(shared, then);
   case Tiling::Kind::Rows:
     return emitRows(level.loop, shared, then);
+  case Tiling::Kind::Blocks:
+    return emitBlocksOf(level, shared, then);
   }
 }
 
-/// Where a loop starts and ends: that of a shared level in steps of full tiles.
-std::pair<Value, Value> TileEmitter::range(Value extent, int64_t step,
+/// Where a loop starts and ends: in the block around it, or that of a shared
+/// level in steps of full tiles.
+std::pair<Value, Value> TileEmitter::range(unsigned loop, int64_t step,
                                            bool shared) {
+  if (auto known = blocksAround.find(loop); known != blocksAround.end())
+    return known->second;
+  Value extent = kernel.loopExtent(root, loop);
   if (shared)
     return kernel.share(extent, step);
   return {kernel.index(0), extent};
+}
+
+void TileEmitter::emitBlocksOf(const Tiling::Level &level, bool shared,
+                               Then then) {
+  auto [from, to] = range(level.loop, level.step, shared);
+  Value step = kernel.index(level.step), end = to;
+  emitLoop(b, loc, from, to, step, {}, [&](Value iv, ValueRange) -> Sums {
+    LaneReader::Scope scope(reader);
+    Value next = arith::AddIOp::create(b, loc, iv, step);
+    blocksAround[level.loop] = {iv, arith::MinUIOp::create(b, loc, next, end)};
+    then();
+    blocksAround.erase(level.loop);
+    return {};
+  });
 }
 
 Value TileEmitter::least(Value value, int64_t bound) {
@@ -255,6 +272,15 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
   else if (tiling.blocked)
     reader.setPacked(tiling.blocked->get(),
                      kernel.memrefOf(tiling.blocked->get()), blockDim, number);
+  if (tiling.tilesOfPrefetch != 0) {
+    Value memref = kernel.memrefOf(tiling.blocked->get());
+    int64_t last = cast<MemRefType>(memref.getType()).getDimSize(0) - 1;
+    Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                         number, kernel.index(last));
+    nextBlock = arith::AddIOp::create(b, loc, number, kernel.index(1));
+    nextBlock =
+        arith::SelectOp::create(b, loc, isLast, kernel.index(0), nextBlock);
+  }
   then();
 }
 
@@ -269,7 +295,7 @@ void TileEmitter::emitColumns(bool shared, Then then) {
 
   int64_t extent = staticLoopExtent(root, loop);
   if (ShapedType::isDynamic(extent)) {
-    auto [from, to] = range(kernel.loopExtent(root, loop), block, shared);
+    auto [from, to] = range(loop, block, shared);
     // From a multiple of a block on, so that only the last share has a rest.
     Value width = kernel.index(block);
     Value whole = arith::MulIOp::create(
@@ -289,7 +315,9 @@ void TileEmitter::emitColumns(bool shared, Then then) {
     inBlock(number, vectors, then);
   };
   int64_t blocks = extent / block, rest = extent % block;
-  auto [from, to] = range(kernel.index(blocks + (rest != 0)), 1, shared);
+  Value number = kernel.index(blocks + (rest != 0));
+  auto [from, to] =
+      shared ? kernel.share(number, 1) : std::pair(kernel.index(0), number);
   auto turns = [&](Value from, Value to, llvm::function_ref<void(Value)> body) {
     std::optional<int64_t> first = getConstantIntValue(from);
     std::optional<int64_t> last = getConstantIntValue(to);
@@ -323,7 +351,7 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
   if (ShapedType::isDynamic(extent))
     return emitRowLadder(shared, then);
   unsigned &height = outer ? outerRows : innerRows;
-  auto [from, to] = range(kernel.index(extent), full, shared);
+  auto [from, to] = range(loop, full, shared);
   int64_t whole = extent / full * full;
   height = full;
   span(loop, from, least(to, whole), full, then);
@@ -335,8 +363,7 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
 /// Rows of unknown number: full tiles, then tiles of half the rows, and so on.
 void TileEmitter::emitRowLadder(bool shared, Then then) {
   unsigned loop = *tiling.row;
-  auto [from, all] =
-      range(kernel.loopExtent(root, loop), tiling.size.rows, shared);
+  auto [from, all] = range(loop, tiling.size.rows, shared);
   for (unsigned height = tiling.size.rows; height != 0; height /= 2) {
     Value to = all, step = kernel.index(height);
     if (height > 1) {
@@ -447,7 +474,7 @@ void TileEmitter::forEachTap(
 /// Blocks hold zeros after their last column, so sums may be of whole vectors
 /// when nothing else is read along the lane.
 bool TileEmitter::sumsWholeVectors() {
-  if (!tiling.blocked || tiling.panel)
+  if (!tiling.blocked || tiling.panel || tiling.inBlocks())
     return false;
   for (OpOperand &operand : root->getOpOperands()) {
     if (&operand == tiling.blocked ||
@@ -472,20 +499,67 @@ unsigned TileEmitter::sumWidth(unsigned column) {
   return sumsWholeVectors() ? tiling.lanes : columns[column].width;
 }
 
+/// Whether a block of the reductions is the first one, or the last one.
+Value TileEmitter::isAtEnd(bool last) {
+  Value all;
+  auto add = [&](Value left, Value right) {
+    Value equal =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, left, right);
+    all = all ? arith::AndIOp::create(b, loc, all, equal) : equal;
+  };
+  for (unsigned loop :
+       ArrayRef(tiling.reductions).take_front(tiling.outerReductions)) {
+    Value at = reader.at(getAffineDimExpr(loop, b.getContext()));
+    Value end = kernel.loopExtent(root, loop);
+    if (last)
+      at = arith::AddIOp::create(b, loc, at, kernel.index(1));
+    add(at, last ? end : kernel.index(0));
+  }
+  if (tiling.blockStep != 0) {
+    unsigned loop = tiling.reductions[tiling.outerReductions];
+    add(last ? block.second : block.first,
+        last ? kernel.loopExtent(root, loop) : kernel.index(0));
+  }
+  return all;
+}
+
+/// A tile of a reduction in blocks goes on from what is in the output, and
+/// leaves its sums there until they are complete.
 void TileEmitter::emitTile() {
   LaneReader::Scope scope(reader);
   auto reductions =
       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions);
-  switch (stage) {
-  case Stage::Whole:
+  if (!tiling.inBlocks())
     return finishTile(reduce(reductions, startSums()));
-  case Stage::Start:
-    return writeSums(startSums());
-  case Stage::Add:
-    return writeSums(reduce(reductions, readSums()));
-  case Stage::Finish:
-    return finishTile(readSums());
-  }
+  auto either = [&](bool last, TypeRange types, llvm::function_ref<Sums()> then,
+                    llvm::function_ref<Sums()> otherwise) {
+    auto branch = scf::IfOp::create(b, loc, types, isAtEnd(last),
+                                    /*withElseRegion=*/true);
+    for (bool first : {true, false}) {
+      OpBuilder::InsertionGuard guard(b);
+      LaneReader::Scope inner(reader);
+      Block &body = first ? *branch.thenBlock() : *branch.elseBlock();
+      b.setInsertionPointToStart(&body);
+      Sums results = first ? then() : otherwise();
+      b.setInsertionPointToEnd(&body);
+      if (!results.empty())
+        scf::YieldOp::create(b, loc, results);
+    }
+    return Sums(branch.getResults());
+  };
+  Type element = getElementTypeOrSelf(root.getResult(0));
+  SmallVector<Type> types;
+  for (unsigned row = 0; row < rows(); ++row)
+    for (const Column &column : columns)
+      types.push_back(
+          column.width == 0 ? element : VectorType::get(column.width, element));
+  Sums sums = either(
+      /*last=*/false, types, [&] { return startSums(); },
+      [&] { return readSums(); });
+  sums = reduce(reductions, sums);
+  either(
+      /*last=*/true, {}, [&] { return finishTile(sums), Sums(); },
+      [&] { return writeSums(sums), Sums(); });
 }
 
 /// The initial sums, rows by columns by results.
@@ -579,10 +653,91 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
   return all;
 }
 
+/// Which of the tiles of a block this one is.
+Value TileEmitter::numberOfTile() {
+  Value number = kernel.index(0);
+  for (const Tiling::Level &level : tiling.levels) {
+    if (level.kind == Tiling::Kind::Columns) {
+      number = kernel.index(0);
+      continue;
+    }
+    auto [from, to] = range(level.loop, 1, /*shared=*/false);
+    Value at = reader.at(getAffineDimExpr(level.loop, b.getContext()));
+    Value turns = arith::SubIOp::create(b, loc, to, from);
+    at = arith::SubIOp::create(b, loc, at, from);
+    if (level.kind == Tiling::Kind::Rows) {
+      Value rows = kernel.index(tiling.size.rows);
+      turns = arith::CeilDivUIOp::create(b, loc, turns, rows);
+      at = arith::DivUIOp::create(b, loc, at, rows);
+    }
+    number = arith::MulIOp::create(b, loc, number, turns);
+    number = arith::AddIOp::create(b, loc, number, at);
+  }
+  return least(number, tiling.tilesOfPrefetch - 1);
+}
+
+/// Asks for a part of the next block: each tile has its share of it, and each
+/// step of the reduction goes on by a few elements.
+void TileEmitter::prefetch() {
+  Value memref = kernel.memrefOf(tiling.blocked->get());
+  ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();
+  if (!flatWeights) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel.to().front());
+    ReassociationIndices all;
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      all.push_back(dim);
+    flatWeights = memref::CollapseShapeOp::create(
+        b, loc, memref, ArrayRef<ReassociationIndices>(all));
+  }
+  Value place = kernel.index(0);
+  auto add = [&](Value value, int64_t factor) {
+    Value term = arith::MulIOp::create(b, loc, value, kernel.index(factor));
+    place = arith::AddIOp::create(b, loc, place, term);
+  };
+  add(nextBlock, llvm::product_of(shape.drop_front()));
+  int64_t block = shape.back(), stride = 1, depth = 1;
+  int64_t step = llvm::divideCeil(block, tiling.tilesOfPrefetch);
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  Position position =
+      at(root.getMatchingIndexingMap(tiling.blocked).getResults(),
+         pointOf(0, 0, taps));
+  ArrayRef<int64_t> packed = shape.drop_front();
+  for (int64_t dim = position.size(), next = packed.size() - 1; dim-- > 0;) {
+    if (dim == int64_t(blockDim))
+      continue;
+    auto loop = dyn_cast<AffineDimExpr>(position[dim]);
+    auto *found = loop ? llvm::find(tiling.reductions, loop.getPosition())
+                       : tiling.reductions.end();
+    size_t number = found - tiling.reductions.begin();
+    Value value = reader.at(position[dim]);
+    int64_t extent = packed[--next];
+    if (loop && found != tiling.reductions.end() &&
+        number >= tiling.outerReductions) {
+      add(value, stride * step);
+      if (tiling.blockStep != 0 && number == tiling.outerReductions) {
+        add(this->block.first, stride * (block - step));
+        depth *= tiling.blockStep;
+      } else {
+        depth *= extent;
+      }
+    } else {
+      add(value, stride * block);
+    }
+    stride *= extent;
+  }
+  add(numberOfTile(), depth * step);
+  // Into the second cache: the first has enough to hold.
+  memref::PrefetchOp::create(b, loc, flatWeights, place, /*isWrite=*/false,
+                             /*localityHint=*/2, /*isDataCache=*/true);
+}
+
 /// One step of the reduction: all taps for all rows and columns.
 TileEmitter::Sums TileEmitter::step(ValueRange start) {
   Sums sums(start);
   unsigned results = root.getNumResults();
+  if (tiling.tilesOfPrefetch != 0)
+    prefetch();
   for (const Tap &tap : tapsOfRows()) {
     auto next = sums.begin() + tap.row * columns.size() * results;
     for (unsigned column = 0; column < columns.size(); ++column) {

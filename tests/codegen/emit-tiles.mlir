@@ -274,22 +274,25 @@ func.func private @squares(%x: tensor<4x28x8xf32>, %out: tensor<4x28x28xf32>) ->
 // -----
 
 // A sum so long that one tile walks through more than a cache goes block by
-// block over all tiles. The output holds the sums between the blocks; what is
-// computed from them comes at the end.
+// block over all tiles. The output holds the sums between the blocks; the first
+// block starts them, and the last one computes from them what is wanted.
 // CHECK-LABEL: func private @long_sum(
 // CHECK-SAME:    %[[X:.+]]: memref<16384x28xf32>, %[[Z:.+]]: memref<16384x32xf32>, %[[W:.+]]: memref<28x32xf32>, %[[OUT:.+]]: memref<28x32xf32>
 // CHECK:         %[[STEP:.+]] = arith.constant 256 : index
-// CHECK:         %[[ZERO:.+]] = vector.broadcast %{{.+}} : f32 to vector<16xf32>
-// CHECK:         vector.store %[[ZERO]], %[[OUT]]
-// CHECK:         scf.for %[[FROM:.+]] = %{{.+}} to %{{.+}} step %[[STEP]] {
+// CHECK:         scf.for %[[FROM:.+]] = %c0 to %[[DEPTH:.+]] step %[[STEP]] {
 // CHECK:           %[[TO:.+]] = arith.minui
-// CHECK:           vector.load %[[OUT]]
+// CHECK:           %[[FIRST:.+]] = arith.cmpi eq, %[[FROM]], %c0
+// CHECK:           %[[SUMS:.+]]:28 = scf.if %[[FIRST]]
+// CHECK:           } else {
+// CHECK:             vector.load %[[OUT]]
 // CHECK:           scf.for %{{.+}} = %[[FROM]] to %[[TO]] {{.+}} -> ({{((vector<16xf32>(, )?){28})}})
-// CHECK:           vector.store %{{.+}}, %[[OUT]]
-// CHECK-NOT:     arith.subf
-// CHECK:         vector.load %[[OUT]]
-// CHECK:         arith.subf
-// CHECK:         vector.store %{{.+}}, %[[OUT]]
+// CHECK:           %[[LAST:.+]] = arith.cmpi eq, %[[TO]], %[[DEPTH]]
+// CHECK:           scf.if %[[LAST]] {
+// CHECK:             arith.subf
+// CHECK:             vector.store %{{.+}}, %[[OUT]]
+// CHECK:           } else {
+// CHECK-NOT:         arith.subf
+// CHECK:             vector.store %{{.+}}, %[[OUT]]
 func.func private @long_sum(%x: tensor<16384x28xf32>, %z: tensor<16384x32xf32>, %w: tensor<28x32xf32>, %out: tensor<28x32xf32>) -> tensor<28x32xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<28x32xf32>) -> tensor<28x32xf32>
@@ -333,4 +336,39 @@ func.func private @rows_twice(%x: tensor<8x16xf32>, %a: tensor<8x16xf32>, %b: te
     linalg.yield %t : f32
   } -> tensor<8x16xf32>
   return %y, %y : tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// Blocks of rows are outside of the columns where the second cache does not
+// hold all rows. While the tiles of a block of weights are computed the next
+// block is asked for, some elements a step; after the last one comes the first.
+// CHECK-LABEL: func private @streamed(
+// CHECK-SAME:    memref<512x512xf32>, %[[W:[^:]+]]: memref<16x512x48xf32>
+// CHECK:         %[[FLAT:.+]] = memref.collapse_shape %[[W]] {{.+}} into memref<393216xf32>
+// CHECK:         scf.for %[[ROWS:.+]] = %c0 to %c512 step %c{{[0-9]+}} {
+// CHECK:           %[[END:.+]] = arith.minui
+// CHECK:           scf.for %[[BLOCK:.+]] = %c0 to %c16 step %c1 {
+// CHECK:             %[[WRAP:.+]] = arith.cmpi uge, %[[BLOCK]], %c15
+// CHECK:             arith.select %[[WRAP]], %c0,
+// CHECK:             scf.for %{{.+}} = %[[ROWS]] to
+// CHECK:               scf.for
+// CHECK:                 memref.prefetch %[[FLAT]][%{{.+}}], read, locality<2>, data
+// CHECK-NOT:             memref.prefetch
+// CHECK:                 scf.yield
+func.func private @streamed(%x: tensor<512x512xf32>, %w: tensor<512x768xf32> {ktn.constant}, %out: tensor<512x768xf32>) -> tensor<512x768xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512x768xf32>) -> tensor<512x768xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<512x512xf32>, tensor<512x768xf32>) outs(%start : tensor<512x768xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<512x768xf32>
+  return %sum : tensor<512x768xf32>
 }

@@ -50,6 +50,9 @@ std::vector<Row> linearRows() {
       dot("dot", {{tableBatch, 17}, {17, 37}}, 1),
       dot("dot_of_arguments", {{tableBatch, 17}, {17, 37}}, 0),
       dot("dot_wide", {{tableBatch, 70}, {70, 96}}, 1),
+      // Deep and wide enough for blocks of the sum, and for weights that are
+      // asked for ahead.
+      dot("dot_deep", {{tableBatch, 1500}, {1500, 45}}, 1),
       dot("dot_one_column", {{tableBatch, 33}, {33, 1}}, 1),
       dot("dot_rank_3", {{tableBatch, 5, 12}, {12, 8}}, 1),
       {.name = "batch_dot",
