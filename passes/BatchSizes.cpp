@@ -9,6 +9,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -130,7 +131,9 @@ static std::optional<BatchSize> evaluateDim(Value tensor, int64_t axis) {
             getConstantIntValue(op.getMixedHighPad()[axis]);
         if (!inner || !low || !high)
           return std::nullopt;
-        return add(*inner, BatchSize{*low + *high, 0});
+        std::optional<BatchSize> border =
+            add(BatchSize{*low, 0}, BatchSize{*high, 0});
+        return border ? add(*inner, *border) : std::nullopt;
       })
       .Case([&](tensor::ConcatOp op) {
         if (static_cast<int64_t>(op.getDim()) != axis)
@@ -176,8 +179,12 @@ std::optional<BatchSize> evaluateBatchSize(Value index) {
       return std::nullopt;
     return BatchSize{a.fixed / b.fixed, a.perBatch / b.fixed};
   };
-  auto subtract = [](BatchSize a, BatchSize b) {
-    return add(a, BatchSize{-b.fixed, -b.perBatch});
+  auto subtract = [](BatchSize a, BatchSize b) -> std::optional<BatchSize> {
+    BatchSize difference;
+    if (llvm::SubOverflow(a.fixed, b.fixed, difference.fixed) ||
+        llvm::SubOverflow(a.perBatch, b.perBatch, difference.perBatch))
+      return std::nullopt;
+    return difference;
   };
   return llvm::TypeSwitch<Operation *, std::optional<BatchSize>>(op)
       .Case([&](tensor::DimOp dim) -> std::optional<BatchSize> {
@@ -201,20 +208,23 @@ std::optional<BatchSize> evaluateBatchSize(Value index) {
         for (int64_t batch = 0; batch < 3; ++batch) {
           SmallVector<Attribute> values;
           for (std::optional<BatchSize> size : operands) {
-            if (!size)
+            std::optional<int64_t> value =
+                size ? llvm::checkedMulAdd(size->perBatch, batch, size->fixed)
+                     : std::nullopt;
+            if (!value)
               return std::nullopt;
             values.push_back(
-                IntegerAttr::get(IndexType::get(op->getContext()),
-                                 size->fixed + batch * size->perBatch));
+                IntegerAttr::get(IndexType::get(op->getContext()), *value));
           }
           SmallVector<Attribute> folded;
           if (failed(apply.getAffineMap().constantFold(values, folded)))
             return std::nullopt;
           at[batch] = cast<IntegerAttr>(folded[0]).getInt();
         }
-        if (at[2] - at[1] != at[1] - at[0])
+        std::optional<BatchSize> step = subtract({at[1], 0}, {at[0], 0});
+        if (!step || step != subtract({at[2], 0}, {at[1], 0}))
           return std::nullopt;
-        return BatchSize{at[0], at[1] - at[0]};
+        return BatchSize{at[0], step->fixed};
       })
       .Default([](Operation *) { return std::nullopt; });
 }

@@ -11,6 +11,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <map>
+
 namespace keratin {
 
 /// The name of the attribute that makes a function a kernel.
@@ -94,7 +96,7 @@ private:
   mlir::Location location;
   llvm::DenseMap<mlir::Value, mlir::Value> memrefs;
   mlir::IRMapping scalars;
-  llvm::DenseMap<int64_t, mlir::Value> constants;
+  std::map<int64_t, mlir::Value> constants; ///< a DenseMap lacks two keys
   bool inParts = false;
   int64_t mostParts = 1; ///< that are not empty
   int64_t enoughParts = 0;

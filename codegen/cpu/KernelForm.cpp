@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 
@@ -21,9 +22,17 @@ static bool isElement(Type type) {
          type.isF64();
 }
 
+/// Whether `type` is a tensor of elements, not more than can be counted in
+/// bits.
 static bool isTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && isElement(tensor.getElementType());
+  if (!tensor || !isElement(tensor.getElementType()))
+    return false;
+  std::optional<int64_t> bits = 64;
+  for (int64_t extent : tensor.getShape())
+    if (!ShapedType::isDynamic(extent) && extent != 0)
+      bits = bits ? llvm::checkedMul(*bits, extent) : std::nullopt;
+  return bits.has_value();
 }
 
 /// Whether `op` computes numbers from numbers and does nothing else.
@@ -96,6 +105,33 @@ static LogicalResult verifyBody(Block &body, bool readsTensors) {
   return success();
 }
 
+/// Whether a position is made of sums, products by constants and quotients that
+/// exist, with no constant beyond all tensors.
+static bool isPosition(AffineExpr expr) {
+  constexpr int64_t largest = int64_t(1) << 40;
+  WalkResult walk = expr.walk([](AffineExpr part) {
+    bool fits = true;
+    if (auto constant = dyn_cast<AffineConstantExpr>(part))
+      fits = -largest <= constant.getValue() && constant.getValue() <= largest;
+    else if (auto binary = dyn_cast<AffineBinaryOpExpr>(part);
+             binary && part.getKind() != AffineExprKind::Add) {
+      auto right = dyn_cast<AffineConstantExpr>(binary.getRHS());
+      fits = right &&
+             (part.getKind() == AffineExprKind::Mul || right.getValue() > 0);
+    }
+    return fits ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !walk.wasInterrupted();
+}
+
+static LogicalResult verifyGeneric(linalg::GenericOp op) {
+  for (AffineMap map : op.getIndexingMapsArray())
+    if (!llvm::all_of(map.getResults(), isPosition))
+      return op.emitError("reads at positions that are not of any tensor: ")
+             << AffineMapAttr::get(map);
+  return verifyBody(*op.getBody(), /*readsTensors=*/true);
+}
+
 static LogicalResult verifyDim(tensor::DimOp op) {
   auto type = dyn_cast<RankedTensorType>(op.getSource().getType());
   std::optional<int64_t> axis = op.getConstantIndex();
@@ -117,7 +153,7 @@ static LogicalResult verifyView(Operation &op) {
 static LogicalResult verifyPad(tensor::PadOp op) {
   for (ArrayRef<int64_t> borders : {op.getStaticLow(), op.getStaticHigh()})
     for (int64_t border : borders)
-      if (!ShapedType::isDynamic(border) && border < 0)
+      if (!ShapedType::isDynamic(border) && (border < 0 || border > INT32_MAX))
         return op.emitError("has a border of ") << border << " elements";
   return verifyBody(*op.getBody(), /*readsTensors=*/false);
 }
@@ -134,7 +170,7 @@ static LogicalResult verifyOp(Operation &op) {
   if (auto pad = dyn_cast<tensor::PadOp>(op))
     return verifyPad(pad);
   if (auto generic = dyn_cast<linalg::GenericOp>(op))
-    return verifyBody(*generic.getBody(), /*readsTensors=*/true);
+    return verifyGeneric(generic);
   if (isArithmetic(op) ||
       isa<linalg::FillOp, tensor::EmptyOp, tensor::ConcatOp>(op))
     return success();

@@ -231,3 +231,49 @@ func.func @in_place(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func private @copy(%x: tensor<4xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {ktn.kernel = "elementwise"} {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+// No position is a quotient by zero.
+func.func private @quotient(%x: tensor<?xf32>, %out: tensor<?xf32>) -> tensor<?xf32> attributes {ktn.kernel = "elementwise"} {
+  // expected-error @+1 {{reads at positions that are not of any tensor}}
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0 mod 0)>, #id], iterator_types = ["parallel"]} ins(%x : tensor<?xf32>) outs(%out : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+func.func private @far(%x: tensor<?xf32>, %out: tensor<?xf32>) -> tensor<?xf32> attributes {ktn.kernel = "elementwise"} {
+  // expected-error @+1 {{reads at positions that are not of any tensor}}
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0 + 9223372036854775807)>, #id], iterator_types = ["parallel"]} ins(%x : tensor<?xf32>) outs(%out : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+func.func private @wide_border(%x: tensor<?xf32>, %out: tensor<?xf32>) -> tensor<?xf32> attributes {ktn.kernel = "pad"} {
+  %c = arith.constant 0.0 : f32
+  // expected-error @+1 {{has a border of 9223372036854775807 elements}}
+  %y = tensor.pad %x low[0] high[9223372036854775807] {
+  ^bb0(%i: index):
+    tensor.yield %c : f32
+  } : tensor<?xf32> to tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+// expected-error @+1 {{argument #0 is a 'tensor<3037000500x3037000500xf32>', neither a number nor a tensor of numbers}}
+func.func private @huge(%x: tensor<3037000500x3037000500xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {ktn.kernel = "elementwise"} {
+  return %out : tensor<4xf32>
+}
