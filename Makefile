@@ -6,7 +6,7 @@ JOBS  := $(shell nproc)
 # Without it ccache does not take what was compiled with a precompiled header.
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: build demo test bench lint docs install ulp zoo keras2-tests deps clean
+.PHONY: build demo test bench bench-peers lint docs install ulp zoo keras2-tests deps clean
 
 build: $(BUILD)/build.ninja
 	cmake --build --preset release
@@ -24,6 +24,11 @@ test: build
 # Times kernels and models on this machine; not part of the tests.
 bench: build
 	$(BUILD)/bin/keratin-bench
+
+# Models of the zoo beside other systems, which it installs. Needs the network,
+# some GB of disk, and half an hour; docs/BENCHMARKS.md.
+bench-peers: build
+	python3 tests/bench/peers.py $(BUILD) --plot
 
 # Errors of the vector mathematics over all floats. Takes half an hour.
 ulp: build

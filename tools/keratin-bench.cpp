@@ -1,41 +1,32 @@
-//===- keratin-bench.cpp - kernels against the peak of this machine -------===//
+//===- keratin-bench.cpp - kernels against the floors of this machine -----===//
 //
 // Each kernel is a graph of the backend API, compiled by K::function; the times
-// are CPU times. `of_peak` is the share of the multiply-adds per second that
-// this core did just before; bytes are counted as read once and written once.
+// are CPU times of one thread. `of_floor` is the part of the time that no code
+// goes below, from the multiply-adds and the memory that this core did just
+// before.
 //
 //===----------------------------------------------------------------------===//
-#include "FmaPeak.h"
+#include "BenchKernels.h"
+#include "Machine.h"
+#include "Report.h"
 
 #include "keratin/abi.h"
 #include "keratin/backend.h"
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
+#include <iostream>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 namespace K = keratin::backend;
+using namespace keratin::tools;
 
 namespace {
-
-/// Numbers of one seed, so that every run computes the same.
-K::Array randomArray(const K::Shape &shape) {
-  int64_t count = 1;
-  for (int64_t extent : shape)
-    count *= extent;
-  static std::mt19937 generator(1);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> values(count);
-  for (float &value : values)
-    value = uniform(generator);
-  return K::Array::of(shape, values);
-}
 
 struct FreeArena {
   void operator()(void *arena) const { std::free(arena); }
@@ -80,17 +71,53 @@ private:
   std::unique_ptr<void, FreeArena> arena;
 };
 
-struct Kernel {
+/// What a kernel took, for the table at the end.
+struct Result {
   std::string name;
-  std::vector<K::Shape> inputs;
-  std::function<K::Tensor(const K::Tensors &)> build;
-  double flops; ///< 0: not a matter of arithmetic
-  double bytes; ///< 0: not a matter of memory
+  double seconds, floor;
+  bool isArithmetic; ///< what the floor is made of
 };
 
-double peakFlops = 0;
+/// Measured results, of each kernel the last: repetitions are run in turn.
+class Results {
+public:
+  void add(Result result) {
+    auto same = [&](const Result &other) { return other.name == result.name; };
+    auto old = std::find_if(list.begin(), list.end(), same);
+    if (old == list.end())
+      list.push_back(std::move(result));
+    else if (result.seconds < old->seconds)
+      *old = std::move(result);
+  }
 
-void runKernel(benchmark::State &state, const Kernel &kernel) {
+  /// The farthest from their floors first.
+  void print(std::ostream &os) {
+    std::sort(list.begin(), list.end(), [](const Result &a, const Result &b) {
+      return a.floor * b.seconds < b.floor * a.seconds;
+    });
+    keratin::Table table({"kernel", ">us", ">floor us", ">of floor %", "by"});
+    for (const Result &result : list) {
+      char times[3][32];
+      std::snprintf(times[0], sizeof times[0], "%.2f", result.seconds * 1e6);
+      std::snprintf(times[1], sizeof times[1], "%.2f", result.floor * 1e6);
+      std::snprintf(times[2], sizeof times[2], "%.0f",
+                    100 * result.floor / result.seconds);
+      table.addRow({result.name, times[0], times[1], times[2],
+                    result.isArithmetic ? "arithmetic" : "memory"});
+    }
+    table.print(os);
+  }
+
+  bool empty() const { return list.empty(); }
+
+private:
+  std::vector<Result> list;
+};
+
+} // namespace
+
+static void runKernel(benchmark::State &state, const BenchKernel &kernel,
+                      const Machine &machine, Results &results) {
   K::GraphScope graph;
   K::Tensors inputs;
   for (const K::Shape &shape : kernel.inputs)
@@ -100,187 +127,60 @@ void runKernel(benchmark::State &state, const Kernel &kernel) {
     state.SkipWithError("the model returned an error");
     return;
   }
-  double start = keratin::tools::cpuSeconds();
+  double start = cpuSeconds();
   for (auto iteration : state)
     runnable.run();
-  double seconds = keratin::tools::cpuSeconds() - start;
+  double seconds =
+      (cpuSeconds() - start) / static_cast<double>(state.iterations());
+  double floor = machine.floorSeconds(kernel.flops, kernel.bytes, kernel.bytes);
 
   using benchmark::Counter;
   constexpr auto rate = Counter::kIsIterationInvariantRate;
   if (kernel.flops != 0) {
     state.counters["flop/s"] = Counter(kernel.flops, rate);
-    state.counters["of_peak"] =
-        kernel.flops * state.iterations() / seconds / peakFlops;
+    state.counters["of_peak"] = kernel.flops / seconds / machine.flops;
   }
-  if (kernel.bytes != 0)
-    state.counters["bytes/s"] = Counter(kernel.bytes, rate);
+  state.counters["bytes/s"] = Counter(kernel.bytes, rate);
+  state.counters["of_floor"] = floor / seconds;
+  results.add(
+      {kernel.name, seconds, floor, kernel.flops / machine.flops >= floor});
 }
 
-K::Tensor weight(const K::Shape &shape) {
-  return K::variable(randomArray(shape));
+static void addContext(const Machine &machine) {
+  benchmark::AddCustomContext("fma_peak_gflops",
+                              std::to_string(machine.flops * 1e-9));
+  for (const Bandwidth &measured : machine.bandwidths)
+    benchmark::AddCustomContext(
+        "gbytes_per_second_in_" + std::to_string(measured.bytes / 1024) + "KiB",
+        std::to_string(measured.bytesPerSecond * 1e-9));
 }
-
-Kernel convolution(int64_t size, int64_t window, int64_t in, int64_t out) {
-  std::string name = "conv" + std::to_string(window) + "x" +
-                     std::to_string(window) + "/" + std::to_string(size) + "/" +
-                     std::to_string(in) + "_" + std::to_string(out);
-  auto build = [=](const K::Tensors &x) {
-    return K::conv2d(x[0], weight({window, window, in, out}), {1, 1}, "same",
-                     "channels_last");
-  };
-  double flops = 2.0 * size * size * window * window * in * out;
-  return {name, {{1, size, size, in}}, build, flops, 0};
-}
-
-/// The gradient of a convolution by its image, or by its kernel, as a training
-/// step computes it: nothing is known ahead of time.
-Kernel convolutionGradient(bool byKernel, int64_t size, int64_t window,
-                           int64_t in, int64_t out) {
-  constexpr int64_t batch = 8;
-  std::string name = std::string(byKernel ? "conv_kernel_grad" : "conv_grad") +
-                     std::to_string(window) + "x" + std::to_string(window) +
-                     "/" + std::to_string(size) + "/" + std::to_string(in) +
-                     "_" + std::to_string(out);
-  auto build = [=](const K::Tensors &x) {
-    K::Tensor y = K::conv2d(x[0], x[1], {1, 1}, "same", "channels_last");
-    return K::gradients(y * x[2], {x[byKernel]})[0];
-  };
-  double flops = 2.0 * batch * size * size * window * window * in * out;
-  return {name,
-          {{batch, size, size, in},
-           {window, window, in, out},
-           {batch, size, size, out}},
-          build,
-          flops,
-          0};
-}
-
-/// The gradient of a pool of images.
-Kernel poolGradient(const char *mode, int64_t window, int64_t stride) {
-  constexpr int64_t batch = 8, size = 56, channels = 64;
-  auto build = [=](const K::Tensors &x) {
-    K::Tensor y = K::pool2d(x[0], {window, window}, {stride, stride}, "same",
-                            "channels_last", mode);
-    return K::gradients(y * x[1], {x[0]})[0];
-  };
-  int64_t pooled = size / stride;
-  return {std::string(mode) + "_pool_grad" + std::to_string(window) + "x" +
-              std::to_string(window) + "/" + std::to_string(stride),
-          {{batch, size, size, channels}, {batch, pooled, pooled, channels}},
-          build,
-          0,
-          sizeof(float) * double(batch * channels) *
-              double(2 * size * size + pooled * pooled)};
-}
-
-Kernel depthwise(int64_t size, int64_t channels) {
-  auto build = [=](const K::Tensors &x) {
-    return K::depthwise_conv2d(x[0], weight({3, 3, channels, 1}), {1, 1},
-                               "same", "channels_last");
-  };
-  return {"depthwise3x3/" + std::to_string(size) + "/" +
-              std::to_string(channels),
-          {{1, size, size, channels}},
-          build,
-          2.0 * size * size * channels * 9,
-          0};
-}
-
-Kernel product(int64_t rows, int64_t inner, int64_t columns) {
-  auto build = [=](const K::Tensors &x) {
-    return K::dot(x[0], weight({inner, columns}));
-  };
-  return {"matmul/" + std::to_string(rows) + "/" + std::to_string(inner) + "/" +
-              std::to_string(columns),
-          {{rows, inner}},
-          build,
-          2.0 * rows * inner * columns,
-          0};
-}
-
-/// Both factors are inputs: nothing is packed ahead of time.
-Kernel productOfInputs(int64_t size) {
-  auto build = [](const K::Tensors &x) { return K::dot(x[0], x[1]); };
-  return {"matmul_of_inputs/" + std::to_string(size),
-          {{size, size}, {size, size}},
-          build,
-          2.0 * size * size * size,
-          0};
-}
-
-Kernel rows(const char *name, int64_t count, int64_t length,
-            std::function<K::Tensor(const K::Tensor &)> function) {
-  auto build = [=](const K::Tensors &x) { return function(x[0]); };
-  return {std::string(name) + "/" + std::to_string(count) + "/" +
-              std::to_string(length),
-          {{count, length}},
-          build,
-          0,
-          2.0 * sizeof(float) * count * length};
-}
-
-std::vector<Kernel> makeKernels() {
-  auto layerNorm = [](const K::Tensor &x) {
-    return K::layer_normalization(x, weight({768}), weight({768}));
-  };
-  auto softmax = [](const K::Tensor &x) { return K::softmax(x); };
-  auto gelu = [](const K::Tensor &x) { return K::gelu(x); };
-  auto tanh = [](const K::Tensor &x) { return K::tanh(x); };
-  auto sigmoid = [](const K::Tensor &x) { return K::sigmoid(x); };
-  auto exp = [](const K::Tensor &x) { return K::exp(x); };
-  auto relu = [](const K::Tensor &x) { return K::relu(x); };
-  return {convolution(56, 3, 64, 64),
-          convolution(28, 3, 128, 128),
-          convolution(14, 3, 256, 256),
-          convolution(7, 3, 512, 512),
-          convolution(56, 1, 256, 64),
-          convolution(56, 1, 64, 256),
-          product(512, 512, 512),
-          product(1, 1024, 1024),
-          productOfInputs(512),
-          depthwise(56, 144),
-          depthwise(112, 32),
-          convolutionGradient(/*byKernel=*/false, 56, 3, 64, 64),
-          convolutionGradient(/*byKernel=*/true, 56, 3, 64, 64),
-          convolutionGradient(/*byKernel=*/false, 56, 1, 64, 256),
-          convolutionGradient(/*byKernel=*/true, 56, 1, 64, 256),
-          poolGradient("max", 2, 2),
-          poolGradient("max", 3, 2),
-          poolGradient("avg", 2, 2),
-          poolGradient("avg", 3, 1),
-          rows("softmax", 128, 1000, softmax),
-          rows("layer_norm", 128, 768, layerNorm),
-          rows("gelu", 1024, 1024, gelu),
-          rows("tanh", 1024, 1024, tanh),
-          rows("sigmoid", 1024, 1024, sigmoid),
-          rows("exp", 1024, 1024, exp),
-          rows("relu", 1024, 1024, relu)};
-}
-
-} // namespace
 
 int main(int argc, char **argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv))
     return 2;
   // What is measured is what this compiler makes now.
-  keratin::backend::set_cache_directory(std::nullopt);
-  peakFlops = keratin::tools::measureFmaPeak();
-  benchmark::AddCustomContext("fma_peak_gflops",
-                              std::to_string(peakFlops * 1e-9));
-  std::vector<Kernel> kernels = makeKernels();
-  for (const Kernel &kernel : kernels)
-    benchmark::RegisterBenchmark(
-        kernel.name.c_str(),
-        [&kernel](benchmark::State &state) { runKernel(state, kernel); })
+  K::set_cache_directory(std::nullopt);
+  Machine machine = measureMachine(/*threads=*/1);
+  addContext(machine);
+  std::vector<BenchKernel> kernels = benchKernels();
+  Results results;
+  for (const BenchKernel &kernel : kernels)
+    benchmark::RegisterBenchmark(kernel.name.c_str(),
+                                 [&](benchmark::State &state) {
+                                   runKernel(state, kernel, machine, results);
+                                 })
         ->Unit(benchmark::kMicrosecond);
   try {
     // The peak is that of one core.
-    keratin::backend::set_num_threads(1);
+    K::set_num_threads(1);
     benchmark::RunSpecifiedBenchmarks();
   } catch (const keratin::Error &error) {
     std::fprintf(stderr, "keratin-bench: %s\n", error.what());
     return EXIT_FAILURE;
   }
+  // Standard output may be JSON.
+  if (!results.empty())
+    results.print(std::cerr);
   return EXIT_SUCCESS;
 }

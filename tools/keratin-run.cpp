@@ -34,15 +34,12 @@ struct Arguments {
 
 /// What there is to say after a run.
 struct Results {
-  std::vector<double> latencies; // ms, sorted
+  std::vector<double> latencies, cpuTimes; // ms, sorted
   double loadMs = 0, compileMs = 0;
-  int64_t arenaBytes = 0;
+  double peakRssMb = 0;
+  int64_t arenaBytes = 0, weightsBytes = 0;
   std::optional<Comparison> comparison;
-
-  double quantile(double part) const {
-    auto last = static_cast<double>(latencies.size() - 1);
-    return latencies[static_cast<size_t>(std::lround(part * last))];
-  }
+  std::optional<ModelProfile> profile;
 };
 
 class Stopwatch {
@@ -143,16 +140,33 @@ static void writeOutputs(const std::string &path,
   writeArrays(path, arrays);
 }
 
+/// CPU time of this process, all its threads.
+static double cpuMs() {
+  timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) +
+         1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+/// Of sorted values.
+static double quantile(const std::vector<double> &values, double part) {
+  auto last = static_cast<double>(values.size() - 1);
+  return values[static_cast<size_t>(std::lround(part * last))];
+}
+
 /// Times the runs; the first of several only warms the caches.
 static void measure(Runner &runner, int repeat, Results &results) {
   if (repeat > 1)
     runner.run();
   for (int run = 0; run < repeat; ++run) {
+    double cpuStart = cpuMs();
     Stopwatch clock;
     runner.run();
     results.latencies.push_back(clock.ms());
+    results.cpuTimes.push_back(cpuMs() - cpuStart);
   }
   std::sort(results.latencies.begin(), results.latencies.end());
+  std::sort(results.cpuTimes.begin(), results.cpuTimes.end());
 }
 
 static double peakRssMb() {
@@ -163,17 +177,23 @@ static double peakRssMb() {
 
 static void printJson(const Results &results) {
   nlohmann::json json = {{"latency_ms",
-                          {{"median", results.quantile(0.5)},
+                          {{"median", quantile(results.latencies, 0.5)},
                            {"min", results.latencies.front()},
-                           {"p99", results.quantile(0.99)}}},
+                           {"p99", quantile(results.latencies, 0.99)}}},
+                         {"cpu_ms",
+                          {{"median", quantile(results.cpuTimes, 0.5)},
+                           {"min", results.cpuTimes.front()}}},
                          {"compile_ms", results.compileMs},
                          {"load_ms", results.loadMs},
-                         {"peak_rss_mb", peakRssMb()},
-                         {"arena_bytes", results.arenaBytes}};
+                         {"peak_rss_mb", results.peakRssMb},
+                         {"arena_bytes", results.arenaBytes},
+                         {"weights_bytes", results.weightsBytes}};
   json["max_rel_error"] = nullptr;
   // JSON has no infinity: an output that is not finite has no error to name.
   if (results.comparison && std::isfinite(results.comparison->maxRelError))
     json["max_rel_error"] = results.comparison->maxRelError;
+  if (results.profile)
+    json.update(profileJson(*results.profile));
   std::cout << json.dump() << '\n';
 }
 
@@ -184,15 +204,18 @@ static void printText(const Results &results, const Runner &runner,
               << summarize(runner.outputs()[index]) << '\n';
   std::printf("latency: median %.3f ms, min %.3f ms, p99 %.3f ms (%zu runs, "
               "batch %lld)\n",
-              results.quantile(0.5), results.latencies.front(),
-              results.quantile(0.99), results.latencies.size(),
+              quantile(results.latencies, 0.5), results.latencies.front(),
+              quantile(results.latencies, 0.99), results.latencies.size(),
               static_cast<long long>(runner.batch()));
   std::printf("load %.1f ms, compile %.1f ms, arena %lld bytes, peak memory "
               "%.1f MB\n",
               results.loadMs, results.compileMs,
-              static_cast<long long>(results.arenaBytes), peakRssMb());
+              static_cast<long long>(results.arenaBytes), results.peakRssMb);
   if (results.comparison)
     std::printf("max_rel_error: %g\n", results.comparison->maxRelError);
+  std::fflush(stdout);
+  if (results.profile)
+    printProfile(std::cout, *results.profile);
 }
 
 /// The exit status.
@@ -211,6 +234,7 @@ static int runModel(const Arguments &given) {
 
   Runner runner(info, inputs);
   results.arenaBytes = runner.arenaBytes();
+  results.weightsBytes = info.weights_bytes;
   measure(runner, given.repeat, results);
   if (!given.expect.empty())
     results.comparison = compare(runner.outputs(), model->outputs(),
@@ -218,12 +242,12 @@ static int runModel(const Arguments &given) {
   if (!given.outputs.empty())
     writeOutputs(given.outputs, runner.outputs());
 
-  std::fflush(stdout);
+  results.peakRssMb = peakRssMb();
+  if (given.settings.profile)
+    results.profile = profile(*model, runner, info, given.repeat);
+
   given.json ? printJson(results) : printText(results, runner, *model);
   std::cout.flush();
-  if (given.settings.profile)
-    profile(*model, runner, info, given.repeat,
-            given.json ? std::cerr : std::cout);
   if (!results.comparison || results.comparison->passes(given.maxRelError))
     return 0;
   printErrors(results.comparison->problem(given.maxRelError));
@@ -254,12 +278,11 @@ int main(int argc, char **argv) try {
                  "NAME=2x3x4: the shape of a random input")
       ->check(isInputShape);
   addOptimizationFlags(app, given.settings.optimize);
-  app.add_option("--target", given.settings.target,
-                 "as of keratinc; must run here")
-      ->capture_default_str();
+  addTargetOption(app, given.settings.target);
   addThreadsOption(app, given.settings.threads,
                    "number of threads; else as many as the machine has");
   addWinogradOption(app, given.settings.winograd);
+  addLoopOptions(app, given.settings);
   app.add_option("--repeat", given.repeat, "runs to measure")
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--profile", given.settings.profile,

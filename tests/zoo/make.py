@@ -18,12 +18,12 @@ from keras import layers as L
 from keras import ops
 
 
-def image(*shape):
-    return keras.Input(batch_shape=(1, *shape))
+def image(*shape, batch=1):
+    return keras.Input(batch_shape=(batch, *shape))
 
 
-def tokens(length):
-    return keras.Input(batch_shape=(1, length), dtype="int32")
+def tokens(length, batch=1):
+    return keras.Input(batch_shape=(batch, length), dtype="int32")
 
 
 def application(name):
@@ -31,8 +31,15 @@ def application(name):
         weights=None, input_tensor=image(224, 224, 3))
 
 
-def lenet():
-    x = i = image(28, 28, 1)
+def mlp(batch=1):
+    x = i = keras.Input(batch_shape=(batch, 784))
+    for _ in range(2):
+        x = L.Dense(512, activation="relu")(x)
+    return keras.Model(i, L.Dense(10, activation="softmax")(x))
+
+
+def lenet(batch=1):
+    x = i = image(28, 28, 1, batch=batch)
     for filters in (32, 64):
         x = L.MaxPooling2D()(L.Conv2D(filters, 3, activation="relu")(x))
     x = L.Dense(128, activation="relu")(L.Flatten()(x))
@@ -97,8 +104,8 @@ def gpt2(width=768):
     return keras.Model(i, L.Dense(8192, use_bias=False)(x))
 
 
-def lstm():
-    i = tokens(200)
+def lstm(batch=1):
+    i = tokens(200, batch)
     x = L.LSTM(128)(L.Embedding(20000, 128)(i))
     return keras.Model(i, L.Dense(1, activation="sigmoid")(x))
 
@@ -122,7 +129,10 @@ def audio():
 
 
 ZOO = {
+    "mlp": mlp,
+    "mlp_b128": lambda: mlp(128),
     "lenet": lenet,
+    "lenet_b32": lambda: lenet(32),
     "mobilenetv2": application("MobileNetV2"),
     "resnet50": application("ResNet50"),
     "densenet121": application("DenseNet121"),
@@ -132,6 +142,7 @@ ZOO = {
     "bert_base": bert,
     "gpt2_small": gpt2,
     "lstm": lstm,
+    "lstm_b32": lambda: lstm(32),
     "gru": gru,
     "audio": audio,
 }

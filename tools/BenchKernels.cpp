@@ -1,0 +1,272 @@
+//===- BenchKernels.cpp - the kernels that keratin-bench times ------------===//
+#include "BenchKernels.h"
+
+#include <random>
+
+namespace K = keratin::backend;
+
+namespace keratin::tools {
+
+static int64_t elementsOf(const K::Shape &shape) {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+/// Bytes of float32 tensors of these shapes.
+static double bytesOf(const std::vector<K::Shape> &shapes) {
+  double bytes = 0;
+  for (const K::Shape &shape : shapes)
+    bytes += sizeof(float) * static_cast<double>(elementsOf(shape));
+  return bytes;
+}
+
+K::Array randomArray(const K::Shape &shape) {
+  static std::mt19937 generator(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(elementsOf(shape));
+  for (float &value : values)
+    value = uniform(generator);
+  return K::Array::of(shape, values);
+}
+
+/// "conv/56/64_64": the name, then numbers.
+static std::string named(std::string name, std::vector<int64_t> numbers,
+                         char between = '/') {
+  for (size_t index = 0; index < numbers.size(); ++index)
+    name += (index ? between : '/') + std::to_string(numbers[index]);
+  return name;
+}
+
+static std::string windowed(const char *name, int64_t window) {
+  return name + std::to_string(window) + "x" + std::to_string(window);
+}
+
+static K::Tensor weight(const K::Shape &shape) {
+  return K::variable(randomArray(shape));
+}
+
+/// Of images of `size` by `size` pixels.
+static BenchKernel convolution(int64_t size, int64_t window, int64_t in,
+                               int64_t out, int64_t stride = 1) {
+  std::string name =
+      named(named(windowed("conv", window), {size}), {in, out}, '_');
+  if (stride > 1)
+    name = named(name, {stride});
+  K::Shape kernel{window, window, in, out};
+  auto build = [=](const K::Tensors &x) {
+    return K::conv2d(x[0], weight(kernel), {stride, stride}, "same",
+                     "channels_last");
+  };
+  int64_t outSize = (size + stride - 1) / stride;
+  K::Shape image{1, size, size, in}, result{1, outSize, outSize, out};
+  double flops = 2.0 * static_cast<double>(elementsOf(result)) *
+                 static_cast<double>(window * window * in);
+  return {name, {image}, build, flops, bytesOf({image, kernel, result})};
+}
+
+/// The gradient of a convolution by its image, or by its kernel, as a training
+/// step computes it: nothing is known ahead of time.
+static BenchKernel convolutionGradient(bool byKernel, int64_t size,
+                                       int64_t window, int64_t in,
+                                       int64_t out) {
+  constexpr int64_t batch = 8;
+  auto build = [=](const K::Tensors &x) {
+    K::Tensor y = K::conv2d(x[0], x[1], {1, 1}, "same", "channels_last");
+    return K::gradients(y * x[2], {x[byKernel]})[0];
+  };
+  std::vector<K::Shape> shapes{{batch, size, size, in},
+                               {window, window, in, out},
+                               {batch, size, size, out}};
+  double flops = 2.0 * static_cast<double>(elementsOf(shapes[2])) *
+                 static_cast<double>(window * window * in);
+  const char *kind = byKernel ? "conv_kernel_grad" : "conv_grad";
+  return {named(named(windowed(kind, window), {size}), {in, out}, '_'), shapes,
+          build, flops, bytesOf(shapes)};
+}
+
+/// The gradient of a pool of images.
+static BenchKernel poolGradient(const char *mode, int64_t window,
+                                int64_t stride) {
+  constexpr int64_t batch = 8, size = 56, channels = 64;
+  auto build = [=](const K::Tensors &x) {
+    K::Tensor y = K::pool2d(x[0], {window, window}, {stride, stride}, "same",
+                            "channels_last", mode);
+    return K::gradients(y * x[1], {x[0]})[0];
+  };
+  int64_t pooled = size / stride;
+  K::Shape image{batch, size, size, channels};
+  K::Shape result{batch, pooled, pooled, channels};
+  std::string kind = std::string(mode) + "_pool_grad";
+  return {named(windowed(kind.c_str(), window), {stride}),
+          {image, result},
+          build,
+          0,
+          bytesOf({image, image, result})};
+}
+
+static BenchKernel depthwise(int64_t size, int64_t channels,
+                             int64_t stride = 1) {
+  K::Shape kernel{3, 3, channels, 1};
+  auto build = [=](const K::Tensors &x) {
+    return K::depthwise_conv2d(x[0], weight(kernel), {stride, stride}, "same",
+                               "channels_last");
+  };
+  int64_t outSize = (size + stride - 1) / stride;
+  K::Shape image{1, size, size, channels};
+  K::Shape result{1, outSize, outSize, channels};
+  std::vector<int64_t> numbers{size, channels};
+  if (stride > 1)
+    numbers.push_back(stride);
+  return {named("depthwise3x3", numbers),
+          {image},
+          build,
+          2.0 * 9 * static_cast<double>(elementsOf(result)),
+          bytesOf({image, kernel, result})};
+}
+
+static BenchKernel product(int64_t rows, int64_t inner, int64_t columns) {
+  K::Shape left{rows, inner}, right{inner, columns};
+  auto build = [=](const K::Tensors &x) { return K::dot(x[0], weight(right)); };
+  return {named("matmul", {rows, inner, columns}),
+          {left},
+          build,
+          2.0 * static_cast<double>(rows * inner * columns),
+          bytesOf({left, right, {rows, columns}})};
+}
+
+/// Both factors are inputs: nothing is packed ahead of time.
+static BenchKernel productOfInputs(int64_t size) {
+  auto build = [](const K::Tensors &x) { return K::dot(x[0], x[1]); };
+  K::Shape square{size, size};
+  return {named("matmul_of_inputs", {size}),
+          {square, square},
+          build,
+          2.0 * static_cast<double>(size * size * size),
+          bytesOf({square, square, square})};
+}
+
+static BenchKernel rows(const char *name, int64_t count, int64_t length,
+                        std::function<K::Tensor(const K::Tensor &)> function) {
+  auto build = [=](const K::Tensors &x) { return function(x[0]); };
+  K::Shape shape{count, length};
+  return {
+      named(name, {count, length}), {shape}, build, 0, bytesOf({shape, shape})};
+}
+
+static void addProducts(std::vector<BenchKernel> &kernels) {
+  for (int64_t size : {64, 128, 256, 512, 1024, 2048})
+    kernels.push_back(product(size, size, size));
+  // Few rows, few columns, a short inner axis; vectors of caches' sizes.
+  kernels.push_back(product(8, 1024, 1024));
+  kernels.push_back(product(1024, 1024, 8));
+  kernels.push_back(product(1024, 8, 1024));
+  for (int64_t size : {128, 512, 1024, 4096})
+    kernels.push_back(product(1, size, size));
+  // A layer of BERT-base at 128 tokens.
+  kernels.push_back(product(128, 768, 768));
+  kernels.push_back(product(128, 768, 3072));
+  kernels.push_back(product(128, 3072, 768));
+  kernels.push_back(productOfInputs(512));
+}
+
+static void addConvolutions(std::vector<BenchKernel> &kernels) {
+  // All that ResNet50 has: windows of 3 by 3, then of 1 by 1.
+  kernels.push_back(convolution(224, 7, 3, 64, /*stride=*/2));
+  for (auto [size, channels] :
+       {std::pair(56, 64), {28, 128}, {14, 256}, {7, 512}})
+    kernels.push_back(convolution(size, 3, channels, channels));
+  for (auto [size, in, out] : {std::tuple(56, 64, 64),
+                               {56, 64, 256},
+                               {56, 256, 64},
+                               {28, 128, 512},
+                               {28, 512, 128},
+                               {14, 256, 1024},
+                               {14, 1024, 256},
+                               {7, 512, 2048},
+                               {7, 2048, 512}})
+    kernels.push_back(convolution(size, 1, in, out));
+  for (auto [size, in, out] : {std::tuple(56, 256, 128),
+                               {56, 256, 512},
+                               {28, 512, 256},
+                               {28, 512, 1024},
+                               {14, 1024, 512},
+                               {14, 1024, 2048}})
+    kernels.push_back(convolution(size, 1, in, out, /*stride=*/2));
+  // What MobileNetV2 expands, filters and projects.
+  kernels.push_back(convolution(224, 3, 3, 32, /*stride=*/2));
+  for (auto [size, in, out] : {std::tuple(112, 32, 16),
+                               {112, 16, 96},
+                               {56, 96, 24},
+                               {56, 24, 144},
+                               {56, 144, 24},
+                               {28, 144, 32},
+                               {28, 32, 192},
+                               {28, 192, 32},
+                               {14, 192, 64},
+                               {14, 64, 384},
+                               {14, 384, 64},
+                               {14, 384, 96},
+                               {14, 96, 576},
+                               {14, 576, 96},
+                               {7, 576, 160},
+                               {7, 160, 960},
+                               {7, 960, 160},
+                               {7, 960, 320},
+                               {7, 320, 1280}})
+    kernels.push_back(convolution(size, 1, in, out));
+  for (auto [size, channels] : {std::pair(112, 32),
+                                {56, 144},
+                                {28, 192},
+                                {14, 384},
+                                {14, 576},
+                                {7, 960}})
+    kernels.push_back(depthwise(size, channels));
+  for (auto [size, channels] :
+       {std::pair(112, 96), {56, 144}, {28, 192}, {14, 576}})
+    kernels.push_back(depthwise(size, channels, /*stride=*/2));
+}
+
+static void addGradients(std::vector<BenchKernel> &kernels) {
+  for (bool byKernel : {false, true}) {
+    kernels.push_back(convolutionGradient(byKernel, 56, 3, 64, 64));
+    kernels.push_back(convolutionGradient(byKernel, 56, 1, 64, 256));
+  }
+  kernels.push_back(poolGradient("max", 2, 2));
+  kernels.push_back(poolGradient("max", 3, 2));
+  kernels.push_back(poolGradient("avg", 2, 2));
+  kernels.push_back(poolGradient("avg", 3, 1));
+}
+
+static void addRows(std::vector<BenchKernel> &kernels) {
+  auto layerNorm = [](const K::Tensor &x) {
+    return K::layer_normalization(x, weight({768}), weight({768}));
+  };
+  kernels.push_back(
+      rows("softmax", 128, 1000, [](auto &x) { return K::softmax(x); }));
+  kernels.push_back(rows("layer_norm", 128, 768, layerNorm));
+  kernels.push_back(
+      rows("gelu", 1024, 1024, [](auto &x) { return K::gelu(x); }));
+  kernels.push_back(
+      rows("tanh", 1024, 1024, [](auto &x) { return K::tanh(x); }));
+  kernels.push_back(
+      rows("sigmoid", 1024, 1024, [](auto &x) { return K::sigmoid(x); }));
+  kernels.push_back(rows("exp", 1024, 1024, [](auto &x) { return K::exp(x); }));
+  kernels.push_back(
+      rows("relu", 1024, 1024, [](auto &x) { return K::relu(x); }));
+  BenchKernel sum = rows("sum", 1024, 1024, [](auto &x) { return K::sum(x); });
+  sum.bytes /= 2; // nothing to speak of is written
+  kernels.push_back(sum);
+}
+
+std::vector<BenchKernel> benchKernels() {
+  std::vector<BenchKernel> kernels;
+  addConvolutions(kernels);
+  addProducts(kernels);
+  addRows(kernels);
+  addGradients(kernels);
+  return kernels;
+}
+
+} // namespace keratin::tools

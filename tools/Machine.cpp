@@ -1,0 +1,211 @@
+//===- Machine.cpp - what this machine can do at most ---------------------===//
+#include "Machine.h"
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <memory>
+#include <thread>
+
+namespace keratin::tools {
+
+double cpuSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops, once for each width of vectors
+//===----------------------------------------------------------------------===//
+
+/// More than two units times four cycles of latency; fits 16 registers.
+constexpr int chains = 12;
+
+template <int bytes> using Vector [[gnu::vector_size(bytes)]] = float;
+
+/// Independent chains, so that latency hides; values stay finite.
+template <int bytes>
+[[gnu::always_inline]] inline float multiplyAdd(int64_t steps) {
+  using V = Vector<bytes>;
+  V sums[chains], factor = {}, term = {};
+  factor += 0.999f;
+  term += 1e-4f;
+  for (int chain = 0; chain < chains; ++chain)
+    sums[chain] = V{} + float(chain) * 1e-3f;
+  for (int64_t step = 0; step < steps; ++step)
+#pragma clang loop unroll(full)
+    for (int chain = 0; chain < chains; ++chain)
+      sums[chain] = __builtin_elementwise_fma(sums[chain], factor, term);
+  V total = {};
+  for (V sum : sums)
+    total += sum;
+  return total[0];
+}
+
+/// The vectors that each of the loops below handles at a time; `size` is a
+/// multiple of them.
+constexpr int64_t unrolled = 8;
+constexpr int64_t granule = unrolled * 64;
+
+/// Reads the whole buffer.
+template <int bytes>
+[[gnu::always_inline]] inline float read(const char *data, int64_t size) {
+  using V = Vector<bytes>;
+  V sums[unrolled] = {};
+  for (int64_t at = 0; at < size; at += unrolled * bytes)
+#pragma clang loop unroll(full)
+    for (int64_t i = 0; i < unrolled; ++i)
+      sums[i] += *reinterpret_cast<const V *>(data + at + i * bytes);
+  V total = {};
+  for (V sum : sums)
+    total += sum;
+  return total[0];
+}
+
+/// Reads the first half and writes the second.
+template <int bytes>
+[[gnu::always_inline]] inline float copy(char *data, int64_t size) {
+  using V = Vector<bytes>;
+  char *result = data + size / 2;
+  for (int64_t at = 0; at < size / 2; at += unrolled * bytes)
+#pragma clang loop unroll(full)
+    for (int64_t i = 0; i < unrolled; ++i)
+      *reinterpret_cast<V *>(result + at + i * bytes) =
+          *reinterpret_cast<const V *>(data + at + i * bytes) + 1.0f;
+  return *reinterpret_cast<float *>(result);
+}
+
+namespace {
+struct Loops {
+  int vectorBytes;
+  float (*multiplyAdd)(int64_t steps);
+  float (*read)(const char *data, int64_t size);
+  float (*copy)(char *data, int64_t size);
+};
+} // namespace
+
+#define KERATIN_LOOPS(BYTES, ATTRIBUTE)                                        \
+  ATTRIBUTE static float multiplyAdd##BYTES(int64_t steps) {                   \
+    return multiplyAdd<BYTES>(steps);                                          \
+  }                                                                            \
+  ATTRIBUTE static float read##BYTES(const char *data, int64_t size) {         \
+    return read<BYTES>(data, size);                                            \
+  }                                                                            \
+  ATTRIBUTE static float copy##BYTES(char *data, int64_t size) {               \
+    return copy<BYTES>(data, size);                                            \
+  }                                                                            \
+  constexpr Loops loops##BYTES = {BYTES, multiplyAdd##BYTES, read##BYTES,      \
+                                  copy##BYTES};
+
+KERATIN_LOOPS(16, )
+#if defined(__x86_64__)
+KERATIN_LOOPS(32, [[gnu::target("avx2,fma")]])
+KERATIN_LOOPS(64, [[gnu::target("avx512f")]])
+#endif
+
+static const Loops &widestLoops() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f"))
+    return loops64;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return loops32;
+#endif
+  return loops16;
+}
+
+//===----------------------------------------------------------------------===//
+// Measuring
+//===----------------------------------------------------------------------===//
+
+/// CPU seconds of the fastest of some calls.
+template <typename F> static double fastest(int calls, F &&call) {
+  double best = std::numeric_limits<double>::max();
+  volatile float sink;
+  for (int i = 0; i < calls; ++i) {
+    double start = cpuSeconds();
+    sink = call();
+    best = std::min(best, cpuSeconds() - start);
+  }
+  (void)sink;
+  return best;
+}
+
+static double measureFlops(const Loops &loops) {
+  constexpr int64_t steps = 500'000;
+  double seconds = fastest(16, [&] { return loops.multiplyAdd(steps); });
+  return double(steps) * chains * 2 * loops.vectorBytes / sizeof(float) /
+         seconds;
+}
+
+/// Sizes a thread measures: in the innermost cache, and in steps out of all.
+static std::vector<int64_t> sizes() {
+  std::vector<int64_t> list;
+  for (int64_t bytes = 16 << 10; bytes <= 64 << 20; bytes *= 4)
+    list.push_back(bytes);
+  return list;
+}
+
+static double measureBandwidth(const Loops &loops, char *data, int64_t size) {
+  // Long enough for the clock, which is read by a call of the system.
+  int64_t passes = std::max<int64_t>(1, (4 << 20) / size);
+  auto repeat = [&](auto loop) {
+    return fastest(size <= 4 << 20 ? 24 : 6, [&] {
+      float sum = 0;
+      for (int64_t pass = 0; pass < passes; ++pass)
+        sum += loop(data, size);
+      return sum;
+    });
+  };
+  double seconds = std::min(repeat(loops.read), repeat(loops.copy));
+  return double(passes) * double(size) / seconds;
+}
+
+static Machine measureThread() {
+  const Loops &loops = widestLoops();
+  Machine machine;
+  machine.flops = measureFlops(loops);
+  int64_t largest = sizes().back();
+  auto memory = std::make_unique<char[]>(largest + granule);
+  auto address = reinterpret_cast<uintptr_t>(memory.get());
+  char *data = memory.get() + (granule - address % granule);
+  for (int64_t size : sizes())
+    machine.bandwidths.push_back({size, measureBandwidth(loops, data, size)});
+  return machine;
+}
+
+Machine measureMachine(int threads) {
+  std::vector<Machine> each(threads);
+  {
+    std::vector<std::jthread> others;
+    for (int thread = 1; thread < threads; ++thread)
+      others.emplace_back([&, thread] { each[thread] = measureThread(); });
+    each[0] = measureThread();
+  }
+  Machine all = each[0];
+  all.threads = threads;
+  for (int thread = 1; thread < threads; ++thread) {
+    all.flops += each[thread].flops;
+    for (size_t i = 0; i < all.bandwidths.size(); ++i) {
+      all.bandwidths[i].bytes += each[thread].bandwidths[i].bytes;
+      all.bandwidths[i].bytesPerSecond +=
+          each[thread].bandwidths[i].bytesPerSecond;
+    }
+  }
+  return all;
+}
+
+double Machine::bandwidth(double workingSet) const {
+  double rate = bandwidths.front().bytesPerSecond;
+  for (const Bandwidth &measured : bandwidths)
+    if (double(measured.bytes) <= workingSet)
+      rate = measured.bytesPerSecond;
+  return rate;
+}
+
+double Machine::floorSeconds(double count, double bytes,
+                             double workingSet) const {
+  return std::max(count / flops, bytes / bandwidth(workingSet));
+}
+
+} // namespace keratin::tools

@@ -1,0 +1,41 @@
+//===- Machine.h - what this machine can do at most -------------*- C++ -*-===//
+#ifndef KERATIN_TOOLS_MACHINE_H
+#define KERATIN_TOOLS_MACHINE_H
+
+#include <cstdint>
+#include <vector>
+
+namespace keratin::tools {
+
+/// CPU time of this thread, in seconds.
+double cpuSeconds();
+
+/// How fast memory of one size is read, or read and written: the faster.
+struct Bandwidth {
+  int64_t bytes;         ///< of all threads together
+  double bytesPerSecond; ///< likewise
+};
+
+/// The two roofs of a kernel, measured here and now.
+struct Machine {
+  int threads = 1;
+  double flops = 0;                  ///< f32 multiply-adds in registers, FLOP/s
+  std::vector<Bandwidth> bandwidths; ///< from the smallest size to the largest
+
+  /// That of the largest size measured which `workingSet` bytes reach.
+  double bandwidth(double workingSet) const;
+
+  /// What no code goes below, in seconds: the time of its arithmetic or of
+  /// its memory, whichever is longer. Memory is taken to be as near as the
+  /// `workingSet` of a call, in bytes, allows. Fewer multiplications than are
+  /// counted (Winograd) and products of bf16 do go below.
+  double floorSeconds(double flops, double bytes, double workingSet) const;
+};
+
+/// Measures with this many threads at once, each in its own CPU time, so that
+/// other programs disturb little. Takes about 0.2 s, and 64 MiB a thread.
+Machine measureMachine(int threads);
+
+} // namespace keratin::tools
+
+#endif // KERATIN_TOOLS_MACHINE_H
