@@ -1,0 +1,314 @@
+"""Keratin beside other systems, on the models of the zoo.
+
+    peers.py BUILD [--models NAME…] [--systems NAME…] [--threads N]
+
+Builds what is missing first: a virtual environment for each system (network),
+the models and their exports (gigabytes). Then, for each model, all systems are
+started, and measured in turn, round after round, one process running at a
+time, so that load from outside hits them alike. With one thread the number
+compared is CPU time, which such load does not lengthen; with more it is the
+time that passes. A ratio is the median of those of the rounds.
+
+Writes BUILD/peers/results.json, prints a table, and with --plot draws
+models.svg and kernels.svg beside it.
+"""
+
+import argparse
+import json
+import os
+import select
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import report
+from systems import SYSTEMS
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ZOO = os.path.join(HERE, "..", "zoo")
+
+
+class Failure(Exception):
+    """Of one system with one model: reported, the others go on."""
+
+
+def environment(build, name):
+    """The Python of a virtual environment, made if it is missing."""
+    # What makes and exports the models is the environment of `make zoo`.
+    directory = os.path.join(build, "zoo", "venv") if name == "export" else \
+        os.path.join(build, "peers", "venv", name)
+    python = os.path.join(directory, "bin", "python")
+    done = os.path.join(directory, f"{name}.done")
+    if os.path.exists(done):
+        return python
+    print(f"installing {name}", file=sys.stderr, flush=True)
+    subprocess.run([sys.executable, "-m", "venv", directory], check=True)
+
+    def install(requirements, *flags):
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *flags,
+                        "--requirement", requirements], check=True)
+
+    if name == "export":
+        install(os.path.join(ZOO, "requirements.txt"))
+    install(os.path.join(HERE, "requirements", f"{name}.txt"), "--no-deps")
+    open(done, "w").close()
+    return python
+
+
+def make_model(build, name):
+    """The directory of a model with its reference and exports."""
+    directory = os.path.join(build, "zoo", name)
+
+    def make(script, arguments, product):
+        if not os.path.exists(os.path.join(directory, product)):
+            print(f"making {name}/{product}", file=sys.stderr, flush=True)
+            subprocess.run([environment(build, "export"), script, *arguments],
+                           check=True, stdout=subprocess.DEVNULL)
+
+    make(os.path.join(ZOO, "make.py"), [name, directory], "reference.npz")
+    make(os.path.join(HERE, "export.py"), [directory], "exported")
+    return directory
+
+
+def child_environment(threads):
+    number = str(threads)
+    return dict(os.environ, OMP_NUM_THREADS=number, MKL_NUM_THREADS=number,
+                OPENBLAS_NUM_THREADS=number, KTN_NUM_THREADS=number,
+                TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
+
+
+class Peer:
+    """A worker.py, stopped except while it starts or is measured."""
+
+    def __init__(self, name, python, directory, threads, log):
+        self.name = name
+        self.process = subprocess.Popen(
+            [python, os.path.join(HERE, "worker.py"), name, directory,
+             str(threads)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+            env=child_environment(threads), start_new_session=True)
+        self.text = b""
+        try:
+            self.facts = self.answer(timeout=900)
+        except Failure:
+            self.close()
+            raise
+        self.signal(signal.SIGSTOP)
+
+    def answer(self, timeout):
+        end = time.monotonic() + timeout
+        output = self.process.stdout.fileno()
+        while b"\n" not in self.text:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([output], [], [], left)[0]:
+                raise Failure(f"no answer after {timeout} s")
+            part = os.read(output, 1 << 20)
+            if not part:
+                raise Failure(f"died, status {self.process.wait()}")
+            self.text += part
+        line, self.text = self.text.split(b"\n", 1)
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failure(answer["error"])
+        return answer
+
+    def measure(self, seconds):
+        self.signal(signal.SIGCONT)
+        try:
+            self.process.stdin.write(f"{seconds}\n".encode())
+            self.process.stdin.flush()
+            times = self.answer(timeout=60 + 20 * seconds)
+        except BrokenPipeError:
+            raise Failure("died") from None
+        self.signal(signal.SIGSTOP)
+        return {key: statistics.median(times[key]) for key in ("ms", "cpu_ms")}
+
+    def signal(self, number):
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def close(self):
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+
+class Keratin:
+    """keratin-run on a library made by keratinc: a process each round."""
+
+    def __init__(self, name, options, programs, directory, threads, scratch):
+        self.name, self.threads = name, threads
+        self.run = os.path.join(programs, "keratin-run")
+        self.directory = directory
+        os.makedirs(os.path.join(scratch, name))
+        self.library = os.path.join(scratch, name, "model.so")
+        compile_ = [os.path.join(programs, "keratinc"),
+                    os.path.join(directory, "model.keras"),
+                    "-o", self.library[:-len(".so")], *options,
+                    f"--threads={threads}"]
+        process = subprocess.Popen([*compile_, "--emit=so"],
+                                   stderr=subprocess.PIPE)
+        message = process.stderr.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise Failure(message.strip() or f"status {process.returncode}")
+        first = self.json(repeat=3)
+        self.median = first["latency_ms"]["median"]
+        self.facts = {
+            "compile_cpu_s": usage.ru_utime + usage.ru_stime,
+            "compile_peak_rss_mb": usage.ru_maxrss / 1024,
+            "library_bytes": os.path.getsize(self.library),
+            "arena_bytes": first["arena_bytes"],
+            "weights_bytes": first["weights_bytes"],
+            "max_rel_error": first["max_rel_error"],
+            **self.from_cold([*compile_, "--emit=exe"]),
+        }
+        # The kernels of a profiled library, which is not the one measured.
+        subprocess.run([*compile_, "--emit=so", "--profile"], check=True)
+        profile = self.json("--profile", repeat=self.repeat(1))
+        self.facts["profile"] = {
+            key: profile[key] for key in ("machine", "kernels")}
+        subprocess.run([*compile_, "--emit=so"], check=True)
+
+    def from_cold(self, compile_):
+        """A program of its own: from its start to its end after one run."""
+        subprocess.run(compile_, check=True)
+        program = self.library[:-len(".so")]
+        seconds = []
+        for _ in range(7):
+            start = time.perf_counter()
+            subprocess.run([program, "--repeat=1"], check=True,
+                           stdout=subprocess.DEVNULL)
+            seconds.append(time.perf_counter() - start)
+        cold = statistics.median(seconds)
+        # What wait4 tells of a child includes this process before its exec.
+        process = subprocess.Popen([program, "--repeat=1000000000"],
+                                   stdout=subprocess.DEVNULL)
+        time.sleep(0.3 + 3 * cold)
+        with open(f"/proc/{process.pid}/status") as status:
+            rss = next(int(line.split()[1]) for line in status
+                       if line.startswith("VmHWM"))
+        process.kill()
+        process.wait()
+        os.remove(program)
+        return {"cold_start_ms": cold * 1e3, "peak_rss_mb": rss / 1024}
+
+    def repeat(self, seconds):
+        return max(3, min(100000, int(seconds * 1e3 / self.median)))
+
+    def json(self, *options, repeat):
+        process = subprocess.run(
+            [self.run, self.library, "--inputs", f"{self.directory}/input.npz",
+             "--expect", f"{self.directory}/reference.npz", "--max-rel-error",
+             "1", "--threads", str(self.threads), "--repeat", str(repeat),
+             "--json", *options], capture_output=True, text=True)
+        if process.returncode:
+            raise Failure(process.stderr.strip())
+        return json.loads(process.stdout)
+
+    def measure(self, seconds):
+        result = self.json(repeat=self.repeat(seconds))
+        return {"ms": result["latency_ms"]["median"],
+                "cpu_ms": result["cpu_ms"]["median"]}
+
+    def close(self):
+        pass
+
+
+def measure_model(arguments, name, scratch):
+    """What each system gave: its facts, and `rounds`, or an `error`."""
+    directory = make_model(arguments.build, name)
+    results, ready = {}, []
+
+    def start(system, make):
+        try:
+            ready.append(make())
+            results[system] = dict(ready[-1].facts, rounds=[])
+        except Failure as failure:
+            results[system] = {"error": str(failure)}
+
+    programs = os.path.join(arguments.build, "bin")
+    for variant in arguments.keratin:
+        label, _, options = variant.partition("=")
+        start(label, lambda: Keratin(label, options.split(), programs,
+                                     directory, arguments.threads, scratch))
+    with open(os.path.join(arguments.out, "log"), "ab") as log:
+        for system in arguments.systems:
+            python = environment(arguments.build, SYSTEMS[system].environment)
+            start(system, lambda: Peer(system, python, directory,
+                                       arguments.threads, log))
+    for _ in range(arguments.rounds):
+        for measured in list(ready):
+            try:
+                times = measured.measure(arguments.seconds)
+                results[measured.name]["rounds"].append(times)
+            except Failure as failure:
+                results[measured.name] = {"error": str(failure)}
+                ready.remove(measured)
+                measured.close()
+    for measured in ready:
+        measured.close()
+    return results
+
+
+def zoo_names():
+    python = os.path.join(ZOO, "make.py")
+    names = {}
+    # Only the list: the file itself needs Keras.
+    with open(python) as source:
+        for line in source.read().split("ZOO = {")[1].split("}")[0].split("\n"):
+            if ":" in line:
+                names[line.split('"')[1]] = None
+    return list(names)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("build", help="build tree with bin/keratinc")
+    parser.add_argument("--models", nargs="+", choices=zoo_names(),
+                        default=zoo_names(), metavar="NAME")
+    parser.add_argument("--systems", nargs="*", choices=SYSTEMS,
+                        default=["onnxruntime", "openvino", "litert"],
+                        help=f"of {', '.join(SYSTEMS)}", metavar="NAME")
+    parser.add_argument("--keratin", nargs="+", default=["keratin"],
+                        metavar="NAME=OPTIONS",
+                        help="variants with options of keratinc")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5,
+                        help="of each system in each round")
+    parser.add_argument("--out", help="directory of results; else BUILD/peers")
+    parser.add_argument("--plot", action="store_true")
+    arguments = parser.parse_args()
+    arguments.build = os.path.abspath(arguments.build)
+    arguments.out = arguments.out or os.path.join(arguments.build, "peers")
+    os.makedirs(arguments.out, exist_ok=True)
+
+    results = {"threads": arguments.threads, "date": time.strftime("%F %R"),
+               "cpu": report.cpu_name(), "models": {}}
+    path = os.path.join(arguments.out, "results.json")
+    for name in arguments.models:
+        scratch = tempfile.mkdtemp(prefix="keratin-peers-")
+        try:
+            results["models"][name] = measure_model(arguments, name, scratch)
+        finally:
+            shutil.rmtree(scratch)
+        with open(path, "w") as file:
+            json.dump(results, file, indent=1)
+        print(report.model_line(results, name), file=sys.stderr, flush=True)
+    report.print_tables(results)
+    if arguments.plot:
+        subprocess.run([environment(arguments.build, "plot"),
+                        os.path.join(HERE, "plot.py"), path], check=True)
+
+
+if __name__ == "__main__":
+    main()

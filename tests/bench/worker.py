@@ -1,0 +1,72 @@
+"""One system with one model in one process.
+
+    worker.py SYSTEM DIRECTORY THREADS
+
+Speaks in lines of JSON. First what the first run gave, {"max_rel_error": …},
+or {"error": …}. Then for each line "SECONDS" on stdin one object with the
+times of as many runs as fit, {"ms": […], "cpu_ms": […]}.
+"""
+
+import json
+import os
+import sys
+import time
+
+import numpy as np
+
+import systems
+
+# What libraries print is not for the one who reads our standard output.
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+
+def say(**answer):
+    print(json.dumps(answer), file=answers, flush=True)
+
+
+def peak_rss_mb():
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) / 1024
+
+
+def error_of(result, reference):
+    """max |y - ref| / max |ref|"""
+    result = np.asarray(result).astype("float64").reshape(reference.shape)
+    return float(np.abs(result - reference).max() / np.abs(reference).max())
+
+
+def measure(run, seconds):
+    run()
+    ms, cpu_ms = [], []
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds or len(ms) < 3:
+        wall, cpu = time.perf_counter(), time.process_time()
+        run()
+        ms.append((time.perf_counter() - wall) * 1e3)
+        cpu_ms.append((time.process_time() - cpu) * 1e3)
+    return {"ms": ms, "cpu_ms": cpu_ms}
+
+
+def main():
+    system, directory, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    x = np.load(os.path.join(directory, "input.npz"))["x"]
+    reference = np.load(os.path.join(directory, "reference.npz"))["y"]
+    try:
+        cpu = time.process_time()
+        run = systems.SYSTEMS[system].load(directory, x, threads)
+        result = np.array(run())
+        say(load_cpu_s=time.process_time() - cpu,
+            max_rel_error=error_of(result, reference), peak_rss_mb=peak_rss_mb())
+    except Exception as error:  # of any of the libraries: it is reported
+        say(error=f"{type(error).__name__}: {error}")
+        return
+    for line in sys.stdin:
+        say(**measure(run, float(line)))
+    # Some libraries wait for their threads.
+    os._exit(0)
+
+
+main()
