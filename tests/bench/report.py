@@ -146,6 +146,18 @@ def geometric_mean(values):
     return statistics.geometric_mean(values) if values else float("nan")
 
 
+def print_errors(results):
+    """Each error once, its first sentence, with the models that gave it."""
+    models = {}
+    for model, measured in results["models"].items():
+        for system, facts in measured.items():
+            if "error" in facts:
+                what = facts["error"].split("\n")[0].split(". ")[0]
+                models.setdefault((system, what), []).append(model)
+    for (system, what), names in models.items():
+        print(f"\n{', '.join(names)}: {system}: {what}")
+
+
 def print_tables(results, kernels=True):
     what = {"cpu_ms": "CPU time", "ms": "time"}[compared(results)]
     print(f"{results['cpu']}, {results['date']}, {results['threads']} thread(s), "
@@ -157,10 +169,7 @@ def print_tables(results, kernels=True):
         print(f"\ngeometric mean of the last column {geometric_mean(ratios):.2f}, "
               f"least {min(ratios):.2f}")
     print("\n" + facts_table(results))
-    for model, measured in results["models"].items():
-        for system, facts in measured.items():
-            if "error" in facts:
-                print(f"\n{model}: {system}: {facts['error']}")
+    print_errors(results)
     for model, measured in results["models"].items():
         if kernels and "profile" in measured.get("keratin", {}):
             print(f"\n### {model}\n\n" + kernels_table(results, model))
