@@ -31,8 +31,11 @@ struct Number {
 struct Extents {
   std::vector<int64_t> list;
 };
-using AttributeValue = std::variant<int64_t, bool, double, std::vector<int64_t>,
-                                    Extents, DType, ChannelOrder, Number>;
+/// An attribute that says all by being there.
+struct Flag {};
+using AttributeValue =
+    std::variant<int64_t, bool, double, std::vector<int64_t>, Extents, DType,
+                 ChannelOrder, Number, Flag>;
 using Attributes = std::vector<std::pair<std::string_view, AttributeValue>>;
 
 /// Appends `ktn.<mnemonic>` to the graph of its operands and returns its

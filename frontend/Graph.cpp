@@ -174,6 +174,7 @@ Attribute Graph::attributeFor(const AttributeValue &value) {
           b.getContext(), order.channelsFirst ? ktn::DataFormat::ChannelsFirst
                                               : ktn::DataFormat::ChannelsLast);
     }
+    Attribute operator()(Flag) { return b.getUnitAttr(); }
     Attribute operator()(Number number) {
       Type type = graph.elementType(number.dtype);
       if (isa<FloatType>(type))

@@ -160,12 +160,15 @@ Tensor pad(const Tensor &x,
                {"value", Number{constant_value, dtype(x)}}});
 }
 
-Tensor gather(const Tensor &reference, const Tensor &indices, int64_t axis) {
+Tensor gather(const Tensor &reference, const Tensor &indices, int64_t axis,
+              int64_t batch_dims) {
+  requireTensor(reference, "gather", "reference");
   requireTensor(indices, "gather", "indices");
   Tensor positions =
       isFloat(dtype(indices)) ? cast(indices, DType::Int32) : indices;
   return emit("gather", {reference, positions},
-              {{"axis", normalizeAxis(axis, ndim(reference), "gather")}});
+              {{"axis", normalizeAxis(axis, ndim(reference), "gather")},
+               {"batch_dims", batch_dims}});
 }
 
 } // namespace keratin::backend

@@ -87,9 +87,10 @@ Values ConvKernelGradOp::vjp(OpBuilder &b, ValueRange cotangents) {
       knownSpatialExtents(*this, getX(), format);
   if (failed(extents))
     return {};
-  Value dx = ConvTransposeOp::create(b, loc, getZ(), cotangents[0],
-                                     getStrides(), getPadding(), getDilation(),
-                                     *extents, getGroups(), format);
+  Value dx =
+      ConvTransposeOp::create(b, loc, getZ(), cotangents[0],
+                              /*shape=*/Value(), getStrides(), getPadding(),
+                              getDilation(), *extents, getGroups(), format);
   Value dz = ConvOp::create(b, loc, getX(), cotangents[0], getStrides(),
                             getPadding(), getDilation(), getGroups(), format);
   return {sumLike(b, loc, dx, getX()), sumLike(b, loc, dz, getZ())};
@@ -120,9 +121,10 @@ Values ConvOp::vjp(OpBuilder &b, ValueRange cotangents) {
   Value dy = cotangents[0];
   FailureOr<SmallVector<int64_t>> extents =
       knownSpatialExtents(*this, getX(), getDataFormat());
-  if (failed(extents))
+  if (failed(extents) || failed(requirePadding(*this)))
     return {};
-  Value dx = ConvTransposeOp::create(b, loc, dy, getKernel(), getStrides(),
+  Value dx = ConvTransposeOp::create(b, loc, dy, getKernel(),
+                                     /*shape=*/Value(), getStrides(),
                                      getPadding(), getDilation(), *extents,
                                      getGroups(), getDataFormat());
   return {sumLike(b, loc, dx, getX()), kernelGradient(b, *this, getX(), dy)};
@@ -131,6 +133,8 @@ Values ConvOp::vjp(OpBuilder &b, ValueRange cotangents) {
 Values ConvTransposeOp::vjp(OpBuilder &b, ValueRange cotangents) {
   // y = conv_transpose(x, w), so dx = conv(dy, w) and
   // dw = conv_kernel_grad(dy, x).
+  if (failed(requirePadding(*this)))
+    return {};
   Location loc = getLoc();
   Value dy = cotangents[0];
   Value dx = ConvOp::create(b, loc, dy, getKernel(), getStrides(), getPadding(),

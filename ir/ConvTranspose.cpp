@@ -12,7 +12,7 @@
 // one reshaped to [taps, s] with the taps reversed.
 //
 //===----------------------------------------------------------------------===//
-#include "ir/Ktn.h"
+#include "ir/Windows.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -192,6 +192,8 @@ Value interleave(OpBuilder &b, Location loc, Value y,
 } // namespace
 
 FailureOr<SmallVector<Value>> ConvTransposeOp::decompose(OpBuilder &b) {
+  if (failed(requirePadding(*this)))
+    return failure();
   Location loc = getLoc();
   RankedTensorType type = getY().getType();
   SmallVector<TransposedAxis> axes;

@@ -184,11 +184,13 @@ LogicalResult IotaOp::refineShapes() {
 // Gradients
 //===----------------------------------------------------------------------===//
 
-/// Axes first .. first + count of `rank` axes, then the others in order.
+/// The first `kept` of `rank` axes, then first .. first + count, then the
+/// others in order.
 static SmallVector<int64_t> axesToFront(int64_t rank, int64_t first,
-                                        int64_t count) {
-  auto permutation = llvm::to_vector(llvm::seq(first, first + count));
-  for (int64_t axis : llvm::seq(rank))
+                                        int64_t count, int64_t kept) {
+  auto permutation = llvm::to_vector(llvm::seq(kept));
+  llvm::append_range(permutation, llvm::seq(first, first + count));
+  for (int64_t axis : llvm::seq(kept, rank))
     if (axis < first || axis >= first + count)
       permutation.push_back(axis);
   return permutation;
@@ -201,22 +203,82 @@ static SmallVector<int64_t> invert(ArrayRef<int64_t> permutation) {
   return inverse;
 }
 
+/// x[b.., n, k..] with its first `count` axes as one.
+static Value joinFront(OpBuilder &b, Location loc, Value x, int64_t count) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(x.getType()).getShape();
+  int64_t joined = 1;
+  for (int64_t extent : shape.take_front(count))
+    joined = ShapedType::isDynamic(extent) || ShapedType::isDynamic(joined)
+                 ? ShapedType::kDynamic
+                 : joined * extent;
+  SmallVector<int64_t> target = {joined};
+  llvm::append_range(target, shape.drop_front(count));
+  return ReshapeOp::create(b, loc, x, Value(), target);
+}
+
+/// The indices of a gather with batches of `extent` elements each as indices
+/// into all of these elements in a row. Null where an extent is not known.
+static Value indicesOfAll(OpBuilder &b, GatherOp op, int64_t extent) {
+  Location loc = op.getLoc();
+  RankedTensorType type = op.getIndices().getType();
+  auto wide = type.clone(b.getI64Type());
+  Value positions =
+      CastOp::create(b, loc, op.getIndices(), wide.getElementType());
+  // What is clamped into its own batch is not in another one.
+  positions = MinimumOp::create(
+      b, loc, positions, createScalarLike(b, loc, positions, extent - 1));
+  positions = MaximumOp::create(b, loc, positions,
+                                createScalarLike(b, loc, positions, 0));
+  Value shape;
+  if (!type.hasStaticShape())
+    shape = ShapeOp::create(b, loc, op.getIndices());
+  int64_t stride = extent;
+  for (int64_t axis = op.getBatchDims() - 1; axis >= 0; --axis) {
+    Value batch = IotaOp::create(b, loc, shape, type.getShape(), axis,
+                                 wide.getElementType());
+    Value begin = MulOp::create(
+        b, loc, batch,
+        createScalarLike(b, loc, batch, static_cast<double>(stride)));
+    positions = AddOp::create(b, loc, positions, begin);
+    if (axis > 0 && type.isDynamicDim(axis))
+      return {};
+    stride *= type.getDimSize(axis);
+  }
+  return positions;
+}
+
 Values GatherOp::vjp(OpBuilder &b, ValueRange cotangents) {
   // y takes slices of x, so dx adds the slices of dy up where they came from.
-  // scatter_add works along axis 0: the gathered axis moves there and back.
-  if (getBatchDims() != 0) {
-    emitOpError("has no gradient: batch_dims is ") << getBatchDims();
-    return {};
-  }
+  // scatter_add works along axis 0: the gathered axis moves there and back, and
+  // batches become parts of it.
+  Location loc = getLoc();
+  int64_t batch = getBatchDims();
   SmallVector<int64_t> inX =
-      axesToFront(getX().getType().getRank(), getAxis(), 1);
-  SmallVector<int64_t> inResult = axesToFront(getType().getRank(), getAxis(),
-                                              getIndices().getType().getRank());
-  Value x = permuteAxes(b, getLoc(), getX(), inX);
-  Value zeros = createZerosLike(b, getLoc(), x);
-  Value updates = permuteAxes(b, getLoc(), cotangents[0], inResult);
-  Value sums = ScatterAddOp::create(b, getLoc(), zeros, getIndices(), updates);
-  return {permuteAxes(b, getLoc(), sums, invert(inX)), Value()};
+      axesToFront(getX().getType().getRank(), getAxis(), 1, batch);
+  SmallVector<int64_t> inResult =
+      axesToFront(getType().getRank(), getAxis(),
+                  getIndices().getType().getRank() - batch, batch);
+  Value x = permuteAxes(b, loc, getX(), inX);
+  Value updates = permuteAxes(b, loc, cotangents[0], inResult);
+  Value indices = getIndices(), all = x;
+  if (batch > 0) {
+    int64_t extent = getX().getType().getDimSize(getAxis());
+    indices = ShapedType::isDynamic(extent) ? Value()
+                                            : indicesOfAll(b, *this, extent);
+    if (!indices) {
+      emitOpError("has no gradient: only the extent of the first batch axis "
+                  "may be unknown in ")
+          << getX().getType() << " and " << getIndices().getType();
+      return {};
+    }
+    all = joinFront(b, loc, x, batch + 1);
+  }
+  Value sums = ScatterAddOp::create(b, loc, createZerosLike(b, loc, all),
+                                    indices, updates);
+  if (batch > 0)
+    sums = ReshapeOp::create(b, loc, sums, Value(),
+                             cast<RankedTensorType>(x.getType()).getShape());
+  return {permuteAxes(b, loc, sums, invert(inX)), Value()};
 }
 
 Values ScatterAddOp::vjp(OpBuilder &b, ValueRange cotangents) {

@@ -24,6 +24,12 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
     return failure();
 
   DataFormat format = adaptor.getDataFormat();
+  SmallVector<int64_t> padding;
+  if (adaptor.getSame()) {
+    padding = samePadding(window, spatialExtents(*x, format),
+                          kernel->getShape().drop_back(2));
+    window.padding = padding;
+  }
   int64_t rank = x->getRank();
   int64_t channels = x->getDimSize(channelAxis(rank, format));
   int64_t perGroup = kernel->getDimSize(rank - 2);
@@ -103,10 +109,17 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext *,
   ArrayRef<int64_t> target = adaptor.getOutputShape();
   if (failed(checkConvOperands(location, x, kernel, window, groups)) ||
       failed(checkCount(location, "output_shape", target, x->getRank() - 2,
-                        "spatial axis")))
+                        "spatial axis")) ||
+      failed(checkShapeOperand(location, adaptor.getShape(), target)))
     return failure();
 
   DataFormat format = adaptor.getDataFormat();
+  SmallVector<int64_t> padding;
+  if (adaptor.getSame()) {
+    padding = transposedSamePadding(window, spatialExtents(*x, format),
+                                    kernel->getShape().drop_back(2), target);
+    window.padding = padding;
+  }
   int64_t rank = x->getRank();
   int64_t channels = x->getDimSize(channelAxis(rank, format));
   int64_t perGroup = kernel->getDimSize(rank - 2);
@@ -128,9 +141,15 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext *,
 
   SmallVector<int64_t> spatial;
   for (auto [i, axis] : llvm::enumerate(spatialAxes(rank, format))) {
-    FailureOr<int64_t> extent =
-        transposedExtent(location, window, i, x->getDimSize(axis),
-                         kernel->getDimSize(i), target[i]);
+    // Of `same` the padding is known where the target and x are.
+    int64_t have = x->getDimSize(axis);
+    bool isOpen = ShapedType::isDynamic(target[i])
+                      ? adaptor.getSame() || adaptor.getShape()
+                      : adaptor.getSame() && ShapedType::isDynamic(have);
+    FailureOr<int64_t> extent = target[i];
+    if (!isOpen)
+      extent = transposedExtent(location, window, i, have,
+                                kernel->getDimSize(i), target[i]);
     if (failed(extent))
       return failure();
     spatial.push_back(*extent);
@@ -148,7 +167,7 @@ LogicalResult MaxPoolOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                                           InferredTypes &types) {
   Window window{adaptor.getStrides(), adaptor.getPadding(), /*dilation=*/{}};
   return inferPool(location, adaptor.getX(), adaptor.getPoolSize(), window,
-                   adaptor.getDataFormat(), types);
+                   adaptor.getSame(), adaptor.getDataFormat(), types);
 }
 
 LogicalResult AvgPoolOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
@@ -156,7 +175,7 @@ LogicalResult AvgPoolOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
                                           InferredTypes &types) {
   Window window{adaptor.getStrides(), adaptor.getPadding(), /*dilation=*/{}};
   return inferPool(location, adaptor.getX(), adaptor.getPoolSize(), window,
-                   adaptor.getDataFormat(), types);
+                   adaptor.getSame(), adaptor.getDataFormat(), types);
 }
 
 //===----------------------------------------------------------------------===//

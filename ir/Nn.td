@@ -5,9 +5,11 @@
 include "ir/Base.td"
 
 /// Ops with a moving window over 1 to 3 spatial axes. `padding` is the flat
-/// list [low, high] of each spatial axis.
+/// list [low, high] of each spatial axis. With `same` it is not known yet, as
+/// it depends on extents that are not: it becomes that of TensorFlow's "same".
 class Ktn_WindowOp<string mnemonic, list<Trait> traits = []>
     : Ktn_PureOp<mnemonic, [InferTypeOpAdaptor,
+          DeclareOpInterfaceMethods<ShapeRefinementOpInterface>,
           DeclareOpInterfaceMethods<LayoutOpInterface>] # traits> {
   string kerasName = "";
   let extraClassDeclaration = [{
@@ -47,7 +49,7 @@ def Ktn_ConvOp : Ktn_WindowOp<"conv", [
   let arguments = (ins Ktn_FloatTensor:$x, Ktn_FloatTensor:$kernel,
       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
       DenseI64ArrayAttr:$dilation, DefaultValuedAttr<Ktn_I64Attr, "1">:$groups,
-      Ktn_DataFormatAttr:$data_format);
+      Ktn_DataFormatAttr:$data_format, UnitAttr:$same);
   let results = (outs Ktn_FloatTensor:$y);
   let assemblyFormat = [{
     $x `,` $kernel `strides` $strides `padding` $padding `dilation` $dilation
@@ -65,8 +67,9 @@ def Ktn_ConvTransposeOp : Ktn_WindowOp<"conv_transpose", [
     shape, `sum(conv(z, kernel) * x) = sum(z * y)`, where `conv` has the same
     strides, padding, dilation and groups. `kernel` is
     `spatial.., out / groups, in`. `output_shape` are the spatial extents of the
-    result, from which `conv` gives those of `x`; a `?` among them is the least
-    that does.
+    result, from which `conv` gives those of `x`; a `?` among them is the element
+    of `shape`, which has one element a spatial axis, or without `shape` the
+    least that does.
 
     ```mlir
     %y = ktn.conv_transpose %x, %k strides [2, 2] padding [0, 1, 0, 1] dilation [1, 1] to [32, 32] channels_last
@@ -74,13 +77,14 @@ def Ktn_ConvTransposeOp : Ktn_WindowOp<"conv_transpose", [
     ```
   }];
   let arguments = (ins Ktn_FloatTensor:$x, Ktn_FloatTensor:$kernel,
+      Optional<Ktn_ExtentsTensor>:$shape,
       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
       DenseI64ArrayAttr:$dilation, DenseI64ArrayAttr:$output_shape,
       DefaultValuedAttr<Ktn_I64Attr, "1">:$groups,
-      Ktn_DataFormatAttr:$data_format);
+      Ktn_DataFormatAttr:$data_format, UnitAttr:$same);
   let results = (outs Ktn_FloatTensor:$y);
   let assemblyFormat = [{
-    $x `,` $kernel `strides` $strides `padding` $padding `dilation` $dilation
+    $x `,` $kernel (`shape` $shape^ `:` type($shape))? `strides` $strides `padding` $padding `dilation` $dilation
     `to` custom<Extents>($output_shape) $data_format attr-dict
     `:` type($x) `,` type($kernel) `->` type($y)
   }];
@@ -128,7 +132,7 @@ class Ktn_PoolOp<string mnemonic, string formula>
   }];
   let arguments = (ins Ktn_FloatTensor:$x, DenseI64ArrayAttr:$pool_size,
       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$padding,
-      Ktn_DataFormatAttr:$data_format);
+      Ktn_DataFormatAttr:$data_format, UnitAttr:$same);
   let results = (outs Ktn_FloatTensor:$y);
   let assemblyFormat = [{
     $x `size` $pool_size `strides` $strides `padding` $padding $data_format

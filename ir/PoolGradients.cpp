@@ -35,7 +35,7 @@ LogicalResult MaxPoolIndexOp::inferReturnTypes(MLIRContext *context,
   SmallVector<Type> pooled;
   if (failed(max) ||
       failed(inferPool(location, adaptor.getX(), adaptor.getPoolSize(), window,
-                       DataFormat::ChannelsLast, pooled)))
+                       /*same=*/false, DataFormat::ChannelsLast, pooled)))
     return failure();
   if (failed(verifyCompatibleShape(pooled[0], *max)) ||
       cast<RankedTensorType>(pooled[0]).getElementType() !=
@@ -244,6 +244,8 @@ SmallVector<double> windowExcess(const PooledAxis &axis) {
 //===----------------------------------------------------------------------===//
 
 Values MaxPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  if (failed(requirePadding(*this)))
+    return {};
   // The first of the largest elements of a window has all of its dy.
   Location loc = getLoc();
   DataFormat format = getDataFormat();
@@ -260,6 +262,8 @@ Values MaxPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
 }
 
 Values AvgPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  if (failed(requirePadding(*this)))
+    return {};
   // y[p] = sum of x / count[p] over a window, so each of its elements has
   // dy[p] / count[p]. count is a product of one factor an axis.
   Location loc = getLoc();

@@ -61,6 +61,13 @@ FailureOr<int64_t> windowCount(MaybeLoc location, const Window &window,
   return (*padded - *reach) / window.strides[i] + 1;
 }
 
+SmallVector<int64_t> spatialExtents(RankedTensorType image, DataFormat format) {
+  SmallVector<int64_t> extents;
+  for (int64_t axis : spatialAxes(image.getRank(), format))
+    extents.push_back(image.getDimSize(axis));
+  return extents;
+}
+
 SmallVector<int64_t> imageShape(RankedTensorType x, ArrayRef<int64_t> spatial,
                                 int64_t channels, DataFormat format) {
   SmallVector<int64_t> shape(x.getShape());
@@ -107,7 +114,7 @@ static LogicalResult checkPoolPadding(MaybeLoc location, const Window &window,
 }
 
 LogicalResult inferPool(MaybeLoc location, Value image,
-                        ArrayRef<int64_t> poolSize, const Window &window,
+                        ArrayRef<int64_t> poolSize, Window window, bool same,
                         DataFormat format, InferredTypes &types) {
   FailureOr<RankedTensorType> x = inferRanked(location, image);
   if (failed(x) || failed(checkImageRank(location, x->getRank())))
@@ -116,8 +123,14 @@ LogicalResult inferPool(MaybeLoc location, Value image,
   if (failed(checkWindow(location, window, rank - 2)) ||
       failed(checkCount(location, "pool_size", poolSize, rank - 2,
                         "spatial axis")) ||
-      failed(checkRange(location, "pool_size", poolSize, 1)) ||
-      failed(checkPoolPadding(location, window, poolSize)))
+      failed(checkRange(location, "pool_size", poolSize, 1)))
+    return failure();
+  SmallVector<int64_t> padding;
+  if (same) {
+    padding = samePadding(window, spatialExtents(*x, format), poolSize);
+    window.padding = padding;
+  }
+  if (failed(checkPoolPadding(location, window, poolSize)))
     return failure();
   SmallVector<int64_t> spatial;
   for (auto [i, axis] : llvm::enumerate(spatialAxes(rank, format))) {

@@ -49,16 +49,39 @@ std::optional<int64_t> dilatedExtent(int64_t size, int64_t dilation);
 mlir::FailureOr<int64_t> windowCount(MaybeLoc location, const Window &window,
                                      size_t i, int64_t extent, int64_t size);
 
+/// The padding of TensorFlow's "same" for windows of `sizes`, and that of a
+/// transposed convolution to `target`. Zeros on an axis that is not known.
+llvm::SmallVector<int64_t> samePadding(const Window &window,
+                                       llvm::ArrayRef<int64_t> extents,
+                                       llvm::ArrayRef<int64_t> sizes);
+llvm::SmallVector<int64_t>
+transposedSamePadding(const Window &window, llvm::ArrayRef<int64_t> extents,
+                      llvm::ArrayRef<int64_t> sizes,
+                      llvm::ArrayRef<int64_t> target);
+
+/// Fails, with a diagnostic, while the padding of `op` is not known.
+template <typename OpT> mlir::LogicalResult requirePadding(OpT op) {
+  if (!op.getSame())
+    return mlir::success();
+  return op.emitOpError("has the padding 'same', which depends on the extents "
+                        "of its spatial axes, and they are not known");
+}
+
 /// The shape of an image with the batch of `x`, `spatial` and `channels`.
 llvm::SmallVector<int64_t> imageShape(mlir::RankedTensorType x,
                                       llvm::ArrayRef<int64_t> spatial,
                                       int64_t channels, DataFormat format);
 
-/// The type of a pool of `image`.
+/// The type of a pool of `image`; the padding is not that of `window` with
+/// `same`.
 mlir::LogicalResult inferPool(MaybeLoc location, mlir::Value image,
-                              llvm::ArrayRef<int64_t> poolSize,
-                              const Window &window, DataFormat format,
+                              llvm::ArrayRef<int64_t> poolSize, Window window,
+                              bool same, DataFormat format,
                               InferredTypes &types);
+
+/// The extents of the spatial axes of an image type.
+llvm::SmallVector<int64_t> spatialExtents(mlir::RankedTensorType image,
+                                          DataFormat format);
 
 /// The image `x` with its channels last, and an image with its channels last
 /// back in `format`.

@@ -54,9 +54,9 @@ void checkPositive(std::string_view function, const char *what,
 }
 
 /// The padding of TensorFlow's "same": ceil(extent / stride) windows, the odd
-/// element at the end.
-std::pair<int64_t, int64_t> samePadding(const Image &image, size_t i,
-                                        int64_t window, int64_t stride) {
+/// element at the end. None where it is not known before the extent is.
+std::optional<std::pair<int64_t, int64_t>>
+samePadding(const Image &image, size_t i, int64_t window, int64_t stride) {
   int64_t extent = image.extent(i), total;
   if (extent != None)
     total = std::max<int64_t>(
@@ -64,16 +64,34 @@ std::pair<int64_t, int64_t> samePadding(const Image &image, size_t i,
   else if (stride == 1 || window == 1)
     total = window - 1; // for any extent
   else
-    throw Error(std::string(image.function) +
-                ": padding 'same' with strides depends on the extent of axis " +
-                std::to_string(image.spatialAxis(i)) +
-                ", which is not known: give the input's shape");
-  return {total / 2, total - total / 2};
+    return std::nullopt;
+  return std::pair(total / 2, total - total / 2);
 }
 
-Amounts resolvePadding(const Image &image, const Padding &padding,
-                       const Ints &windows, const Ints &strides) {
+/// What the ops of windows know of their padding.
+struct Paddings {
   Amounts amounts;
+  /// The amounts follow from extents that are known later.
+  bool same = false;
+
+  void append(std::optional<std::pair<int64_t, int64_t>> pair) {
+    same |= !pair;
+    amounts.insert(amounts.end(),
+                   {pair ? pair->first : 0, pair ? pair->second : 0});
+  }
+};
+
+/// Attributes, with `same` where it is needed.
+Attributes withPadding(Attributes attributes, const Paddings &paddings) {
+  attributes.push_back({"padding", paddings.amounts});
+  if (paddings.same)
+    attributes.push_back({"same", Flag{}});
+  return attributes;
+}
+
+Paddings resolvePadding(const Image &image, const Padding &padding,
+                        const Ints &windows, const Ints &strides) {
+  Paddings paddings;
   const std::string &name = padding.name();
   if (name.empty() && padding.amounts().size() != image.spatial)
     throw Error(std::string(image.function) + ": padding has " +
@@ -81,7 +99,7 @@ Amounts resolvePadding(const Image &image, const Padding &padding,
                 " pairs but there are " + std::to_string(image.spatial) +
                 " spatial axes");
   for (size_t i = 0; i < image.spatial; ++i) {
-    std::pair<int64_t, int64_t> pair{0, 0};
+    std::optional<std::pair<int64_t, int64_t>> pair = std::pair(0, 0);
     if (name.empty())
       pair = padding.amounts()[i];
     else if (name == "same")
@@ -92,9 +110,9 @@ Amounts resolvePadding(const Image &image, const Padding &padding,
       throw Error(std::string(image.function) + ": padding is '" + name +
                   "' but must be 'valid' or 'same'" +
                   (image.spatial == 1 ? " or 'causal'" : ""));
-    amounts.insert(amounts.end(), {pair.first, pair.second});
+    paddings.append(pair);
   }
-  return amounts;
+  return paddings;
 }
 
 /// The extent that a kernel covers on each spatial axis.
@@ -127,11 +145,11 @@ Tensor makeConv(std::string_view function, const Tensor &x,
   checkPositive(function, "dilation_rate", dilation, image.spatial);
   Ints windows = coveredExtents(function, kernel, image.spatial, dilation);
   return emit("conv", {x, kernel},
-              {{"strides", strides},
-               {"padding", resolvePadding(image, padding, windows, strides)},
-               {"dilation", dilation},
-               {"groups", groups},
-               {"data_format", image.order()}});
+              withPadding({{"strides", strides},
+                           {"dilation", dilation},
+                           {"groups", groups},
+                           {"data_format", image.order()}},
+                          resolvePadding(image, padding, windows, strides)));
 }
 
 } // namespace
@@ -247,14 +265,35 @@ Tensor separable_conv2d(const Tensor &x, const Tensor &depthwise_kernel,
 //===----------------------------------------------------------------------===//
 
 /// The padding with which the convolution of an image of extent `out` has the
-/// extent `in`.
-static std::pair<int64_t, int64_t>
-transposedSame(int64_t in, int64_t out, int64_t window, int64_t stride) {
-  // Without an extent, the result is the input's times the stride.
-  int64_t total = out == None || in == None ? window - stride
-                                            : (in - 1) * stride + window - out;
+/// extent `in`. None while that is not known.
+static std::optional<std::pair<int64_t, int64_t>>
+transposedSame(int64_t in, const Dim &out, int64_t window, int64_t stride) {
+  int64_t total;
+  if (!out.tensor && out.extent == None) // the result is x's times the stride
+    total = window - stride;
+  else if (out.tensor || in == None)
+    return std::nullopt;
+  else
+    total = (in - 1) * stride + window - out.extent;
   total = std::max<int64_t>(total, 0);
-  return {total / 2, total - total / 2};
+  return std::pair(total / 2, total - total / 2);
+}
+
+/// The spatial extents of the result as one tensor, where one is computed:
+/// those that are not given are the least.
+static Tensor transposedExtents(const Image &image, const Tensor &x,
+                                const std::vector<Dim> &given,
+                                const Ints &windows, const Ints &strides,
+                                const Amounts &amounts) {
+  if (!hasTensors(given))
+    return {};
+  return extentsTensor(given, [&](size_t i) {
+    Dim in = extent(x, static_cast<int64_t>(image.spatialAxis(i)));
+    Tensor count = in.tensor ? cast(in.tensor, DType::Int64)
+                             : constant(Array::of<int64_t>({}, {in.extent}));
+    return (count - 1) * strides[i] +
+           (windows[i] - amounts[2 * i] - amounts[2 * i + 1]);
+  });
 }
 
 static Tensor makeTransposed(std::string_view function, const Tensor &x,
@@ -267,7 +306,8 @@ static Tensor makeTransposed(std::string_view function, const Tensor &x,
   checkPositive(function, "strides", strides, image.spatial);
   checkPositive(function, "dilation_rate", dilation, image.spatial);
   Ints windows = coveredExtents(function, kernel, image.spatial, dilation);
-  Shape known = knownExtents(resolve(output_shape));
+  std::vector<Dim> dims = resolve(output_shape).values();
+  Shape known = knownExtents(dims);
   if (known.size() != image.shape.size())
     throw Error(std::string(function) + ": output_shape is " +
                 shapeName(known) + " but x has shape " +
@@ -278,24 +318,25 @@ static Tensor makeTransposed(std::string_view function, const Tensor &x,
                 std::to_string(channels) + " channels but the kernel has " +
                 std::to_string(int_shape(kernel)[image.spatial]));
 
-  Amounts amounts;
-  Shape extents;
+  std::vector<Dim> spatial;
   for (size_t i = 0; i < image.spatial; ++i)
-    extents.push_back(known[image.spatialAxis(i)]);
+    spatial.push_back(dims[image.spatialAxis(i)]);
+  Paddings paddings;
   if (padding.name() == "same")
-    for (size_t i = 0; i < image.spatial; ++i) {
-      auto pair =
-          transposedSame(image.extent(i), extents[i], windows[i], strides[i]);
-      amounts.insert(amounts.end(), {pair.first, pair.second});
-    }
+    for (size_t i = 0; i < image.spatial; ++i)
+      paddings.append(
+          transposedSame(image.extent(i), spatial[i], windows[i], strides[i]));
   else
-    amounts = resolvePadding(image, padding, windows, strides);
-  return emit("conv_transpose", {x, kernel},
-              {{"strides", strides},
-               {"padding", amounts},
-               {"dilation", dilation},
-               {"output_shape", Extents{extents}},
-               {"data_format", image.order()}});
+    paddings = resolvePadding(image, padding, windows, strides);
+  Tensor extents =
+      transposedExtents(image, x, spatial, windows, strides, paddings.amounts);
+  return emit("conv_transpose", {x, kernel, extents},
+              withPadding({{"strides", strides},
+                           {"dilation", dilation},
+                           {"output_shape", Extents{knownExtents(spatial)}},
+                           {"data_format", image.order()}},
+                          paddings),
+              /*required=*/2);
 }
 
 Tensor conv_transpose(const Tensor &x, const Tensor &kernel,
@@ -391,10 +432,10 @@ static Tensor makePool(std::string_view function, const Tensor &x,
     throw Error(std::string(function) +
                 ": padding is 'causal' but must be 'valid' or 'same'");
   return emit(op, {x},
-              {{"pool_size", pool_size},
-               {"strides", strides},
-               {"padding", resolvePadding(image, padding, pool_size, strides)},
-               {"data_format", image.order()}});
+              withPadding({{"pool_size", pool_size},
+                           {"strides", strides},
+                           {"data_format", image.order()}},
+                          resolvePadding(image, padding, pool_size, strides)));
 }
 
 Tensor pool(const Tensor &x, const Ints &pool_size, const Ints &strides,

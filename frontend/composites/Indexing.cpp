@@ -259,8 +259,7 @@ Tensor in_top_k(const Tensor &predictions, const Tensor &targets, int64_t k) {
                 shapeName(int_shape(targets)) +
                 " but must have 2 axes and 1 axis");
   Tensor rows = cast(targets, DType::Int32);
-  Tensor score = emit("gather", {predictions, rows},
-                      {{"axis", int64_t(1)}, {"batch_dims", int64_t(1)}});
+  Tensor score = gather(predictions, rows, /*axis=*/1, /*batch_dims=*/1);
   Tensor better = greater(predictions, expand_dims(score, 1));
   Tensor count = sum(cast(better, DType::Int32), 1);
   Dim classes = extent(predictions, 1);

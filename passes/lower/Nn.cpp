@@ -1,6 +1,8 @@
 //===- Nn.cpp - convolutions, pools, bias ---------------------------------===//
 #include "passes/lower/Lower.h"
 
+#include "ir/Windows.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -87,7 +89,7 @@ struct LowerConv : Lowering<ktn::ConvOp> {
 
   FailureOr<Value> lower(ktn::ConvOp op, Operands operands,
                          RankedTensorType type, OpBuilder &b) const override {
-    if (failed(requireChannelsLast(op)))
+    if (failed(requireChannelsLast(op)) || failed(ktn::requirePadding(op)))
       return failure();
     Location loc = op.getLoc();
     Type element = type.getElementType();
@@ -303,7 +305,7 @@ struct LowerMaxPool : Lowering<ktn::MaxPoolOp> {
 
   FailureOr<Value> lower(ktn::MaxPoolOp op, Operands operands,
                          RankedTensorType type, OpBuilder &b) const override {
-    if (failed(requireChannelsLast(op)))
+    if (failed(requireChannelsLast(op)) || failed(ktn::requirePadding(op)))
       return failure();
     bool isUnsigned = op.getX().getType().getElementType().isUnsignedInteger();
     TypedAttr lowest = lowestElement(type.getElementType(), isUnsigned);
@@ -375,7 +377,7 @@ struct LowerAvgPool : Lowering<ktn::AvgPoolOp> {
 
   FailureOr<Value> lower(ktn::AvgPoolOp op, Operands operands,
                          RankedTensorType type, OpBuilder &b) const override {
-    if (failed(requireChannelsLast(op)))
+    if (failed(requireChannelsLast(op)) || failed(ktn::requirePadding(op)))
       return failure();
     Location loc = op.getLoc();
     Type element = type.getElementType();

@@ -18,11 +18,11 @@ func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-func.func @f(%x: tensor<5x9xf32>, %i: tensor<5xi32>) -> tensor<5x9xf32> {
-  // expected-error @below {{has no gradient: batch_dims is 1}}
-  %0 = ktn.gather %x, %i {axis = 1, batch_dims = 1} : tensor<5x9xf32>, tensor<5xi32> -> tensor<5xf32>
-  %1 = ktn.gradients %0 wrt %x : tensor<5xf32> wrt tensor<5x9xf32>
-  return %1 : tensor<5x9xf32>
+func.func @f(%x: tensor<5x?xf32>, %i: tensor<5xi32>) -> tensor<5x?xf32> {
+  // expected-error @below {{has no gradient: only the extent of the first batch axis may be unknown in 'tensor<5x?xf32>' and 'tensor<5xi32>'}}
+  %0 = ktn.gather %x, %i {axis = 1, batch_dims = 1} : tensor<5x?xf32>, tensor<5xi32> -> tensor<5xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<5xf32> wrt tensor<5x?xf32>
+  return %1 : tensor<5x?xf32>
 }
 
 // -----
@@ -41,4 +41,13 @@ func.func @f(%x: tensor<2x?x3xf32>) -> tensor<2x?x3xf32> {
   %0 = ktn.max_pool %x size [2] strides [2] padding [0, 0] channels_last : tensor<2x?x3xf32> -> tensor<2x?x3xf32>
   %1 = ktn.gradients %0 wrt %x : tensor<2x?x3xf32> wrt tensor<2x?x3xf32>
   return %1 : tensor<2x?x3xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2x9x3xf32>, %w: tensor<3x3x6xf32>) -> tensor<2x9x3xf32> {
+  // expected-error @below {{has the padding 'same', which depends on the extents of its spatial axes, and they are not known}}
+  %0 = ktn.conv %x, %w strides [2] padding [0, 0] dilation [1] channels_last {same} : tensor<2x9x3xf32>, tensor<3x3x6xf32> -> tensor<2x5x6xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<2x5x6xf32> wrt tensor<2x9x3xf32>
+  return %1 : tensor<2x9x3xf32>
 }

@@ -64,6 +64,21 @@ func.func @gather(%x: tensor<4x9xf32>, %i: tensor<?xi32>) -> tensor<4x9xf32> {
   return %1 : tensor<4x9xf32>
 }
 
+// Batches are a part of the axis that is scattered into: element i of batch b is
+// element b * 9 + i of all.
+// CHECK-LABEL: func @gather_batches(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x9x2xf32>, %[[I:.+]]: tensor<?x5xi32>)
+// CHECK:         %[[B:.+]] = ktn.iota shape %{{.+}} : tensor<2xi64> to [?, 5], i64 {axis = 0 : i64}
+// CHECK:         %[[BEGIN:.+]] = ktn.mul %[[B]], %{{.+}} : tensor<?x5xi64>
+// CHECK:         %[[AT:.+]] = ktn.add %{{.+}}, %[[BEGIN]]
+// CHECK:         %[[S:.+]] = ktn.scatter_add %{{.+}}, %[[AT]], %{{.+}} : tensor<?x2xf32>, tensor<?x5xi64>, tensor<?x5x2xf32>
+// CHECK:         ktn.reshape %[[S]] to [?, 9, 2]
+func.func @gather_batches(%x: tensor<?x9x2xf32>, %i: tensor<?x5xi32>) -> tensor<?x9x2xf32> {
+  %0 = ktn.gather %x, %i {axis = 1, batch_dims = 1} : tensor<?x9x2xf32>, tensor<?x5xi32> -> tensor<?x5x2xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<?x5x2xf32> wrt tensor<?x9x2xf32>
+  return %1 : tensor<?x9x2xf32>
+}
+
 // No gradient flows through steps and conditions: the result is zero.
 // CHECK-LABEL: func @steps(
 // CHECK:         %[[Z:.+]] = ktn.constant dense<0.000000e+00> : tensor<4xf32>

@@ -31,6 +31,29 @@ std::vector<Row> indexRows() {
            },
        .classes = 4,
        .dtypes = {DType::Float32, DType::Int32}},
+      {.name = "gather_batched",
+       .shapes = {{tableBatch, 4, 6}, {tableBatch, 5}},
+       .op = [](X x) { return K::gather(x[0], x[1], 1, 1); },
+       .formula =
+           [](const std::vector<Values> &x) {
+             return generate({x[0].shape[0], 5, 6}, [&](S i) {
+               return x[0][{i[0], int64_t(x[1][{i[0], i[1]}]), i[2]}];
+             });
+           },
+       .classes = 4,
+       .dtypes = {DType::Float32, DType::Int32}},
+      {.name = "gather_two_batches",
+       .shapes = {{tableBatch, 2, 3, 4}, {tableBatch, 2, 5}},
+       .op = [](X x) { return K::gather(x[0], x[1], 3, 2); },
+       .formula =
+           [](const std::vector<Values> &x) {
+             return generate({x[0].shape[0], 2, 3, 5}, [&](S i) {
+               auto from = int64_t(x[1][{i[0], i[1], i[3]}]);
+               return x[0][{i[0], i[1], i[2], from}];
+             });
+           },
+       .classes = 4,
+       .dtypes = {DType::Float32, DType::Int32}},
       {.name = "one_hot",
        .shapes = {{tableBatch, 5}},
        .op = [](X x) { return K::one_hot(x[0], 3); },

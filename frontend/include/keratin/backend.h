@@ -101,6 +101,7 @@ void reset_uids();
 /// Keras' flag, kept and told, which changes nothing: a variable has its value
 /// from the start.
 void manual_variable_initialization(bool value);
+/// What manual_variable_initialization was told.
 bool is_manual_variable_initialization();
 
 //===----------------------------------------------------------------------===//
@@ -116,8 +117,10 @@ Tensor variable(const Array &value, std::string_view name = "");
 Tensor variable(const Array &value, DType dtype, std::string_view name = "");
 /// Starts with the present value of a tensor, or with a number as floatx().
 Tensor variable(const Tensor &value, std::string_view name = "");
+/// A variable of zeros.
 Tensor zeros(const Shape &shape, DType dtype = floatx(),
              std::string_view name = "");
+/// A variable of ones.
 Tensor ones(const Shape &shape, DType dtype = floatx(),
             std::string_view name = "");
 
@@ -132,6 +135,7 @@ struct CsrArray {
 /// on its elements; to all others it is the dense matrix.
 Tensor variable(const CsrArray &value, DType dtype = floatx(),
                 std::string_view name = "");
+/// Whether x was made of a sparse matrix.
 bool is_sparse(const Tensor &tensor);
 /// `tensor` as one that is not sparse.
 Tensor to_dense(const Tensor &tensor);
@@ -141,11 +145,15 @@ Tensor constant(double value, DType dtype = floatx(), const Shape &shape = {},
                 std::string_view name = "");
 /// `value` broadcast to a shape that may be computed.
 Tensor full(const Dims &shape, double value, DType dtype = floatx());
+/// Zeros in the shape of x.
 Tensor zeros_like(const Tensor &x, DType dtype = floatx(),
                   std::string_view name = "");
+/// Ones in the shape of x.
 Tensor ones_like(const Tensor &x, DType dtype = floatx(),
                  std::string_view name = "");
+/// `value` in the shape of x.
 Tensor full_like(const Tensor &x, double value);
+/// The identity matrix.
 Tensor eye(int64_t size, DType dtype = floatx(), std::string_view name = "");
 Tensor identity(const Tensor &x, std::string_view name = "");
 /// start, start + step … below stop; from 0 to below start without `stop`.
@@ -155,8 +163,11 @@ Tensor arange(int64_t start, std::optional<int64_t> stop = std::nullopt,
 Tensor arange(const Tensor &start, const Tensor &stop = {}, int64_t step = 1,
               DType dtype = DType::Int32);
 
+/// Whether x is a value of a graph.
 bool is_tensor(const Tensor &x);
+/// Whether a call of a function gives x its value.
 bool is_placeholder(const Tensor &x);
+/// Whether x is state, which set_value and updates change.
 bool is_variable(const Tensor &x);
 /// The name of a placeholder or variable; empty for others.
 std::string name(const Tensor &x);
@@ -164,7 +175,9 @@ std::string name(const Tensor &x);
 /// The extents, as an int32 tensor.
 Tensor shape(const Tensor &x);
 Shape int_shape(const Tensor &x);
+/// The element type.
 DType dtype(const Tensor &x);
+/// The number of axes.
 int64_t ndim(const Tensor &x);
 /// Number of elements; Throws Error when it is not known.
 int64_t count_params(const Tensor &x);
@@ -176,7 +189,9 @@ Dim extent(const Tensor &x, int64_t axis);
 /// The value of a tensor that depends on no placeholder. Performs the updates
 /// that it depends on. Throws Error for a number, which is no tensor.
 Array eval(const Tensor &x);
+/// The same: Keras' name for variables.
 Array get_value(const Tensor &x);
+/// The values of several.
 std::vector<Array> batch_get_value(const Tensors &tensors);
 /// Converts to the variable's dtype. Throws Error when the shape is not its.
 void set_value(const Tensor &x, const Array &value);
@@ -185,7 +200,9 @@ void batch_set_value(const std::vector<std::pair<Tensor, Array>> &tuples);
 /// The new value of the variable `x`. Evaluating it, or a function that has it
 /// among its outputs or updates, assigns it.
 Tensor update(const Tensor &x, const Tensor &new_x);
+/// The same for x + increment.
 Tensor update_add(const Tensor &x, const Tensor &increment);
+/// The same for x - decrement.
 Tensor update_sub(const Tensor &x, const Tensor &decrement);
 /// x - (x - value) (1 - momentum)
 Tensor moving_average_update(const Tensor &x, const Tensor &value,
@@ -201,8 +218,9 @@ Function function(const Tensors &inputs, const Tensors &outputs,
                   const FunctionOptions &options = {});
 
 /// `x`; each call of a function that computes it prints the message and the
-/// value, after the call. A saved function does not print. Throws Error inside
-/// the step of a loop.
+/// value, after the call. A saved function computes the same and does not
+/// print: let it have what is to be seen as an output. Throws Error inside the
+/// step of a loop.
 Tensor print_tensor(const Tensor &x, std::string_view message = "");
 /// Where print_tensor prints; null for the standard output.
 using PrintSink =
@@ -228,6 +246,7 @@ bool uses_learning_phase(const Tensor &x);
 /// `None`; when it is a number only the branch that it chooses is made.
 Tensor in_train_phase(const Branch &x, const Branch &alt,
                       const Tensor &training = {});
+/// `alt` in training, `x` otherwise.
 Tensor in_test_phase(const Branch &x, const Branch &alt,
                      const Tensor &training = {});
 
@@ -246,6 +265,7 @@ Tensor operator*(const Tensor &a, const Tensor &b);
 /// True division: integers of 32 and 64 bits are cast to float64, smaller ones
 /// to float32.
 Tensor operator/(const Tensor &a, const Tensor &b);
+/// True division, as operator/.
 Tensor divide(const Tensor &a, const Tensor &b);
 /// The sign of the result is that of `b`, as in Python.
 Tensor operator%(const Tensor &a, const Tensor &b);
@@ -257,36 +277,50 @@ Tensor operator>=(const Tensor &a, const Tensor &b);
 
 /// `x` itself when it has the dtype.
 Tensor cast(const Tensor &x, DType dtype);
+/// x^2.
 Tensor square(const Tensor &x);
 /// Negative numbers count as 0.
 Tensor sqrt(const Tensor &x);
+/// 1 / x.
 Tensor reciprocal(const Tensor &x);
 /// Bounds may be `None`; a `max_value` below `min_value` counts as it.
 Tensor clip(const Tensor &x, const Tensor &min_value, const Tensor &max_value);
+/// Whether an element is NaN.
 Tensor isnan(const Tensor &x);
+/// Whether an element is neither infinite nor NaN.
 Tensor isfinite(const Tensor &x);
 
 //===----------------------------------------------------------------------===//
 // Reductions and scans
 //===----------------------------------------------------------------------===//
 
+/// The sum of the elements.
 Tensor sum(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+/// The product of the elements.
 Tensor prod(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+/// The largest element; NaN if one is.
 Tensor max(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+/// The smallest element; NaN if one is.
 Tensor min(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
 /// Elements other than 0 are true.
 Tensor any(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+/// Whether all elements are other than 0.
 Tensor all(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
 /// The first of equal ones, as int64.
 Tensor argmax(const Tensor &x, int64_t axis = -1, bool keepdims = false);
+/// The first of equal ones, as int64.
 Tensor argmin(const Tensor &x, int64_t axis = -1, bool keepdims = false);
 /// Bools count as floatx().
 Tensor mean(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
 /// Population variance.
 Tensor var(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+/// Population standard deviation.
 Tensor std(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+/// log(sum(e^x)), without overflow.
 Tensor logsumexp(const Tensor &x, const Axes &axis = {}, bool keepdims = false);
+/// Sums of the elements up to each along `axis`.
 Tensor cumsum(const Tensor &x, int64_t axis = 0);
+/// Products of the elements up to each along `axis`.
 Tensor cumprod(const Tensor &x, int64_t axis = 0);
 
 //===----------------------------------------------------------------------===//
@@ -295,18 +329,27 @@ Tensor cumprod(const Tensor &x, int64_t axis = 0);
 
 /// One extent may be -1: it follows from the number of elements.
 Tensor reshape(const Tensor &x, const Dims &shape);
+/// All elements on one axis.
 Tensor flatten(const Tensor &x);
+/// (samples, …) to (samples, features).
 Tensor batch_flatten(const Tensor &x);
+/// Axis i of the result is axis pattern[i] of x.
 Tensor permute_dimensions(const Tensor &x, const std::vector<int64_t> &pattern);
 /// Reverses the axes.
 Tensor transpose(const Tensor &x);
+/// Two axes change places.
 Tensor swapaxes(const Tensor &x, int64_t axis1, int64_t axis2);
+/// The axis `source` at the place `destination`.
 Tensor moveaxis(const Tensor &x, int64_t source, int64_t destination);
+/// Axes of extent 1, counted in the result.
 Tensor expand_dims(const Tensor &x, const Axes &axis = -1);
+/// x without axes of extent 1.
 Tensor squeeze(const Tensor &x, const Axes &axis);
 /// NumPy broadcasting; -1 keeps the extent of `x`.
 Tensor broadcast_to(const Tensor &x, const Dims &shape);
+/// Joins along an axis.
 Tensor concatenate(const Tensors &tensors, int64_t axis = -1);
+/// Tensors of one shape along a new axis.
 Tensor stack(const Tensors &x, int64_t axis = 0);
 /// The slices along `axis`, without it.
 Tensors unstack(const Tensor &x, int64_t axis = 0);
@@ -321,7 +364,9 @@ Tensor repeat(const Tensor &x, int64_t n);
 Tensor repeat_elements(const Tensor &x, int64_t rep, int64_t axis);
 /// `n` copies along each axis.
 Tensor tile(const Tensor &x, const Dims &n);
+/// The elements in the other order along `axes`.
 Tensor reverse(const Tensor &x, const Axes &axes);
+/// The elements moved by `shift`, the last ones to the front.
 Tensor roll(const Tensor &x, int64_t shift, int64_t axis);
 /// From `start`, `size` elements along each axis; -1 means all that follow. A
 /// computed start is moved so that it is in x.
@@ -344,11 +389,14 @@ Tensor pad(const Tensor &x,
            const std::vector<std::pair<int64_t, int64_t>> &pad_width,
            double constant_value = 0);
 using PadPair = std::pair<int64_t, int64_t>;
+/// Zeros before and after axis 1 of three.
 Tensor temporal_padding(const Tensor &x, PadPair padding = {1, 1});
+/// Zeros around two spatial axes: {before, after} of each.
 Tensor spatial_2d_padding(const Tensor &x,
                           const std::vector<PadPair> &padding = {{1, 1},
                                                                  {1, 1}},
                           std::string_view data_format = "");
+/// Zeros around three spatial axes: {before, after} of each.
 Tensor spatial_3d_padding(const Tensor &x,
                           const std::vector<PadPair> &padding = {{1, 1},
                                                                  {1, 1},
@@ -359,13 +407,19 @@ Tensor spatial_3d_padding(const Tensor &x,
 // Indexing and choice
 //===----------------------------------------------------------------------===//
 
-/// Rows of `reference`: `reference[indices]` along `axis`.
-Tensor gather(const Tensor &reference, const Tensor &indices, int64_t axis = 0);
+/// Rows of `reference`: `reference[indices]` along `axis`. The first
+/// `batch_dims` axes of both are the same ones, and `axis` comes after them:
+/// `reference[b, .., indices[b, ..], ..]`. An index outside is clamped.
+Tensor gather(const Tensor &reference, const Tensor &indices, int64_t axis = 0,
+              int64_t batch_dims = 0);
 /// An index outside of 0..num_classes-1 gives zeros.
 Tensor one_hot(const Tensor &indices, int64_t num_classes, int64_t axis = -1,
                DType dtype = floatx());
 /// `condition` of a lower rank selects leading axes, as in Keras. The
-/// expressions of a scalar one may differ in shape.
+/// expressions of a scalar one may differ in shape: then the condition is
+/// computed first, and only what it selects after it. Of expressions of one
+/// shape both are computed, unless the condition is known before a call, such
+/// as a learning phase.
 Tensor switch_(const Tensor &condition, const Branch &then_expression,
                const Branch &else_expression);
 /// Whether the target class is among the `k` largest predictions.
@@ -394,37 +448,62 @@ Tensor einsum(std::string_view equation, const Tensors &operands);
 // Activations
 //===----------------------------------------------------------------------===//
 
+/// e^x / sum(e^x) along `axis`.
 Tensor softmax(const Tensor &x, int64_t axis = -1);
 /// f(x) = max_value for x >= max_value, x for threshold <= x < max_value,
 /// alpha (x - threshold) otherwise. `max_value` may be `None`.
 Tensor relu(const Tensor &x, double alpha = 0, const Tensor &max_value = {},
             double threshold = 0);
+/// min(max(x, 0), 6).
 Tensor relu6(const Tensor &x);
+/// x for x >= 0, negative_slope x otherwise.
 Tensor leaky_relu(const Tensor &x, double negative_slope = 0.2);
+/// x for x > 0, alpha (e^x - 1) otherwise.
 Tensor elu(const Tensor &x, double alpha = 1);
+/// max(x, 0) + min(0, alpha (e^(x / alpha) - 1)).
 Tensor celu(const Tensor &x, double alpha = 1);
+/// 1.0507 elu(x, 1.67326).
 Tensor selu(const Tensor &x);
+/// x Phi(x) with the normal distribution Phi, or its approximation by tanh.
 Tensor gelu(const Tensor &x, bool approximate = false);
+/// x sigmoid(x).
 Tensor silu(const Tensor &x);
+/// x tanh(log(1 + e^x)).
 Tensor mish(const Tensor &x);
+/// log(1 + e^x), without overflow.
 Tensor softplus(const Tensor &x);
+/// x / (1 + |x|).
 Tensor softsign(const Tensor &x);
 /// clip(x/5 + 1/2, 0, 1) as in Keras 2; Keras 3 has x/6 + 1/2: see
 /// hard_sigmoid3.
 Tensor hard_sigmoid(const Tensor &x);
+/// clip(x/6 + 1/2, 0, 1), as in Keras 3.
 Tensor hard_sigmoid3(const Tensor &x);
+/// x hard_sigmoid3(x).
 Tensor hard_silu(const Tensor &x);
+/// clip(x, -1, 1).
 Tensor hard_tanh(const Tensor &x);
+/// x - tanh(x).
 Tensor tanh_shrink(const Tensor &x);
+/// x where |x| > threshold, else 0.
 Tensor hard_shrink(const Tensor &x, double threshold = 0.5);
+/// x moved towards 0 by `threshold`, and 0 where it is nearer.
 Tensor soft_shrink(const Tensor &x, double threshold = 0.5);
+/// x where x > threshold, else default_value.
 Tensor threshold(const Tensor &x, double threshold, double default_value);
+/// (x + sqrt(x^2 + b)) / 2.
 Tensor squareplus(const Tensor &x, double b = 4);
+/// 0 below -1, x above 1, (x + 1)^2 / 4 between.
 Tensor sparse_plus(const Tensor &x);
+/// clip((x + 1) / 2, 0, 1).
 Tensor sparse_sigmoid(const Tensor &x);
+/// log(sigmoid(x)), without overflow.
 Tensor log_sigmoid(const Tensor &x);
+/// log(softmax(x)), without overflow.
 Tensor log_softmax(const Tensor &x, int64_t axis = -1);
+/// The first half along `axis` times the sigmoid of the second.
 Tensor glu(const Tensor &x, int64_t axis = -1);
+/// x / sqrt(max(sum(x^2), 1e-12)) over `axis`.
 Tensor l2_normalize(const Tensor &x, const Axes &axis = {});
 
 //===----------------------------------------------------------------------===//
@@ -434,14 +513,17 @@ Tensor l2_normalize(const Tensor &x, const Axes &axis = {});
 
 using Ints = std::vector<int64_t>;
 
+/// Keras' convolutions: strides or a dilation, not both.
 Tensor conv1d(const Tensor &x, const Tensor &kernel, int64_t strides = 1,
               const Padding &padding = "valid",
               std::string_view data_format = "", int64_t dilation_rate = 1,
               int64_t groups = 1);
+/// Keras' convolution: strides or a dilation, not both.
 Tensor conv2d(const Tensor &x, const Tensor &kernel,
               const Ints &strides = {1, 1}, const Padding &padding = "valid",
               std::string_view data_format = "",
               const Ints &dilation_rate = {1, 1}, int64_t groups = 1);
+/// Keras' convolution: strides or a dilation, not both.
 Tensor conv3d(const Tensor &x, const Tensor &kernel,
               const Ints &strides = {1, 1, 1}, const Padding &padding = "valid",
               std::string_view data_format = "",
@@ -456,16 +538,19 @@ Tensor depthwise_conv1d(const Tensor &x, const Tensor &depthwise_kernel,
                         int64_t strides = 1, const Padding &padding = "valid",
                         std::string_view data_format = "",
                         int64_t dilation_rate = 1);
+/// The same for two spatial axes.
 Tensor depthwise_conv2d(const Tensor &x, const Tensor &depthwise_kernel,
                         const Ints &strides = {1, 1},
                         const Padding &padding = "valid",
                         std::string_view data_format = "",
                         const Ints &dilation_rate = {1, 1});
+/// A depthwise convolution and then one of windows of 1.
 Tensor separable_conv1d(const Tensor &x, const Tensor &depthwise_kernel,
                         const Tensor &pointwise_kernel, int64_t strides = 1,
                         const Padding &padding = "valid",
                         std::string_view data_format = "",
                         int64_t dilation_rate = 1);
+/// The same for two spatial axes.
 Tensor separable_conv2d(const Tensor &x, const Tensor &depthwise_kernel,
                         const Tensor &pointwise_kernel,
                         const Ints &strides = {1, 1},
@@ -475,25 +560,28 @@ Tensor separable_conv2d(const Tensor &x, const Tensor &depthwise_kernel,
 
 /// The gradient of the convolution with respect to its input. `kernel` is
 /// spatial…, channels out, channels in; `output_shape` has all axes. Its batch
-/// is that of x; a spatial extent that is `None`, or a tensor that the graph
-/// cannot tell yet, is the one without output padding. An explicit `padding` is
-/// that of the convolution.
+/// is that of x; a spatial extent that is `None` is the one without output
+/// padding, one that is a tensor follows from the shapes of a call. An explicit
+/// `padding` is that of the convolution.
 Tensor conv1d_transpose(const Tensor &x, const Tensor &kernel,
                         const Dims &output_shape, int64_t strides = 1,
                         const Padding &padding = "valid",
                         std::string_view data_format = "",
                         int64_t dilation_rate = 1);
+/// The same for two spatial axes.
 Tensor conv2d_transpose(const Tensor &x, const Tensor &kernel,
                         const Dims &output_shape, const Ints &strides = {1, 1},
                         const Padding &padding = "valid",
                         std::string_view data_format = "",
                         const Ints &dilation_rate = {1, 1});
+/// The same for three spatial axes.
 Tensor conv3d_transpose(const Tensor &x, const Tensor &kernel,
                         const Dims &output_shape,
                         const Ints &strides = {1, 1, 1},
                         const Padding &padding = "valid",
                         std::string_view data_format = "",
                         const Ints &dilation_rate = {1, 1, 1});
+/// The same for any number of spatial axes (1 to 3).
 Tensor conv_transpose(const Tensor &x, const Tensor &kernel,
                       const Dims &output_shape, const Ints &strides,
                       const Padding &padding, std::string_view data_format,
@@ -511,10 +599,12 @@ Tensor pool1d(const Tensor &x, int64_t pool_size, int64_t strides = 1,
               const Padding &padding = "valid",
               std::string_view data_format = "",
               std::string_view pool_mode = "max");
+/// The same for two spatial axes.
 Tensor pool2d(const Tensor &x, const Ints &pool_size,
               const Ints &strides = {1, 1}, const Padding &padding = "valid",
               std::string_view data_format = "",
               std::string_view pool_mode = "max");
+/// The same for three spatial axes.
 Tensor pool3d(const Tensor &x, const Ints &pool_size,
               const Ints &strides = {1, 1, 1}, const Padding &padding = "valid",
               std::string_view data_format = "",
@@ -548,6 +638,7 @@ Tensor bias_add(const Tensor &x, const Tensor &bias,
 Tensor resize_images(const Tensor &x, int64_t height_factor,
                      int64_t width_factor, std::string_view data_format,
                      std::string_view interpolation = "nearest");
+/// The same for three spatial axes: nearest elements.
 Tensor resize_volumes(const Tensor &x, int64_t depth_factor,
                       int64_t height_factor, int64_t width_factor,
                       std::string_view data_format);
@@ -569,6 +660,7 @@ Tensor batch_normalization(const Tensor &x, const Tensor &mean,
 struct BatchStatistics {
   Tensor normalized, mean, variance;
 };
+/// x normalized by the mean and the variance over `reduction_axes`, and these.
 BatchStatistics normalize_batch_in_training(const Tensor &x,
                                             const Tensor &gamma,
                                             const Tensor &beta,
@@ -598,6 +690,7 @@ Tensor group_normalization(const Tensor &x, int64_t groups, const Tensor &gamma,
 Tensor random_uniform(const Dims &shape, const Tensor &minval = 0.0,
                       const Tensor &maxval = 1.0, DType dtype = floatx(),
                       std::optional<uint64_t> seed = std::nullopt);
+/// Normally distributed.
 Tensor random_normal(const Dims &shape, const Tensor &mean = 0.0,
                      const Tensor &stddev = 1.0, DType dtype = floatx(),
                      std::optional<uint64_t> seed = std::nullopt);
@@ -620,6 +713,7 @@ Tensor random_uniform_variable(const Shape &shape, double low, double high,
                                DType dtype = floatx(),
                                std::string_view name = "",
                                std::optional<uint64_t> seed = std::nullopt);
+/// A variable that starts with normal numbers.
 Tensor random_normal_variable(const Shape &shape, double mean, double scale,
                               DType dtype = floatx(),
                               std::string_view name = "",
@@ -629,12 +723,15 @@ Tensor random_normal_variable(const Shape &shape, double mean, double scale,
 // Losses. Computed from the logits where a softmax or a sigmoid makes `output`.
 //===----------------------------------------------------------------------===//
 
+/// -sum(target * log(output)) over `axis`.
 Tensor categorical_crossentropy(const Tensor &target, const Tensor &output,
                                 bool from_logits = false, int64_t axis = -1);
+/// The same for targets that are numbers of classes.
 Tensor sparse_categorical_crossentropy(const Tensor &target,
                                        const Tensor &output,
                                        bool from_logits = false,
                                        int64_t axis = -1);
+/// -(target log(output) + (1 - target) log(1 - output)).
 Tensor binary_crossentropy(const Tensor &target, const Tensor &output,
                            bool from_logits = false);
 
