@@ -13,20 +13,27 @@ namespace keratin::lower {
 namespace {
 
 /// Philox 4x32-10: J. K. Salmon et al., Parallel random numbers: as easy as 1,
-/// 2, 3, SC 2011.
+/// 2, 3, SC 2011. A word is the lower half of an i64 whose upper half is
+/// anything, from one multiplication to the next: so a lane of a vector
+/// multiplies, shifts and mixes without being narrowed and widened each time.
 class Philox {
 public:
   Philox(OpBuilder &b, Location loc) : b(b), loc(loc) {}
 
   /// The low and the high half of an i64.
   std::pair<Value, Value> split(Value wide) {
-    Value high = arith::ShRUIOp::create(b, loc, wide, constant64(32));
-    return {narrow(wide), narrow(high)};
+    return {wide, arith::ShRUIOp::create(b, loc, wide, constant(32))};
   }
 
-  Value wordsAsWide(Value low, Value high) {
-    Value shifted = arith::ShLIOp::create(b, loc, widen(high), constant64(32));
-    return arith::OrIOp::create(b, loc, widen(low), shifted);
+  /// Two words as the i64 of which they are the halves.
+  Value join(Value low, Value high) {
+    Value shifted = arith::ShLIOp::create(b, loc, high, constant(32));
+    return arith::OrIOp::create(b, loc, lower(low), shifted);
+  }
+
+  /// A word as i32.
+  Value narrow(Value word) {
+    return arith::TruncIOp::create(b, loc, b.getI32Type(), word);
   }
 
   /// The words of one block.
@@ -44,28 +51,22 @@ public:
   }
 
 private:
-  Value constant64(int64_t value) {
+  Value constant(int64_t value) {
     return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
   }
-  Value narrow(Value wide) {
-    return arith::TruncIOp::create(b, loc, b.getI32Type(), wide);
-  }
-  Value widen(Value word) {
-    return arith::ExtUIOp::create(b, loc, b.getI64Type(), word);
+  Value lower(Value word) {
+    return arith::AndIOp::create(b, loc, word, constant(0xFFFFFFFF));
   }
   /// The product of two words, low half first.
   std::pair<Value, Value> product(Value word, uint32_t factor) {
-    return split(
-        arith::MulIOp::create(b, loc, widen(word), constant64(factor)));
+    return split(arith::MulIOp::create(b, loc, lower(word), constant(factor)));
   }
   Value mix(Value x, Value y, Value z) {
     Value xy = arith::XOrIOp::create(b, loc, x, y);
     return arith::XOrIOp::create(b, loc, xy, z);
   }
   Value bump(Value word, uint32_t step) {
-    Value constant = arith::ConstantOp::create(
-        b, loc, b.getI32IntegerAttr(static_cast<int32_t>(step)));
-    return arith::AddIOp::create(b, loc, word, constant);
+    return arith::AddIOp::create(b, loc, word, constant(step));
   }
 
   OpBuilder &b;
@@ -94,18 +95,18 @@ Value unitFloat(OpBuilder &b, Location loc, Value bits, FloatType type) {
 SmallVector<Value> elementsOf(OpBuilder &b, Location loc,
                               const std::array<Value, 4> &words, Type type) {
   auto floating = dyn_cast<FloatType>(type);
-  if (!floating)
-    return llvm::to_vector_of<Value>(words);
+  Philox philox(b, loc);
   SmallVector<Value> elements;
-  if (floating.getWidth() == 64) {
-    Philox philox(b, loc);
+  if (floating && floating.getWidth() == 64) {
     for (int low : {0, 2})
-      elements.push_back(unitFloat(
-          b, loc, philox.wordsAsWide(words[low], words[low + 1]), floating));
+      elements.push_back(
+          unitFloat(b, loc, philox.join(words[low], words[low + 1]), floating));
     return elements;
   }
-  for (Value word : words)
-    elements.push_back(unitFloat(b, loc, word, floating));
+  for (Value word : words) {
+    Value narrow = philox.narrow(word);
+    elements.push_back(floating ? unitFloat(b, loc, narrow, floating) : narrow);
+  }
   return elements;
 }
 
