@@ -96,6 +96,19 @@ static K::Shape imageShape(const Conv &conv, bool channelsFirst) {
   return shape;
 }
 
+/// Keras' function for the number of axes.
+static K::Tensor callConv(const Conv &conv, X x, bool first) {
+  const char *format = first ? "channels_first" : "channels_last";
+  if (conv.image.size() == 1)
+    return K::conv1d(x[0], x[1], conv.strides[0], conv.padding, format,
+                     conv.dilation[0], conv.groups);
+  if (conv.image.size() == 2)
+    return K::conv2d(x[0], x[1], conv.strides, conv.padding, format,
+                     conv.dilation, conv.groups);
+  return K::conv3d(x[0], x[1], conv.strides, conv.padding, format,
+                   conv.dilation, conv.groups);
+}
+
 /// The same convolution in both data formats.
 static std::vector<Row> inBothFormats(const Conv &conv) {
   std::vector<Row> rows;
@@ -105,12 +118,7 @@ static std::vector<Row> inBothFormats(const Conv &conv) {
     rows.push_back(
         {.name = std::string(conv.name) + (first ? "_channels_first" : ""),
          .shapes = {imageShape(conv, first), kernel},
-         .op =
-             [=](X x) {
-               return K::conv(x[0], x[1], conv.strides, conv.padding,
-                              first ? "channels_first" : "channels_last",
-                              conv.dilation, conv.groups);
-             },
+         .op = [=](X x) { return callConv(conv, x, first); },
          .formula =
              [=](const std::vector<Values> &x) {
                size_t spatial = conv.image.size();
@@ -155,6 +163,65 @@ static Row depthwise(const char *name, int64_t multiplier, K::Ints strides,
           .weights = 1};
 }
 
+/// What Keras' functions refuse: a padding of one's own, and strides together
+/// with a dilation.
+static Row explicitlyPadded() {
+  Conv padded = {.name = "conv_padded",
+                 .image = {8, 9}, // 6 x 7 with its padding
+                 .channels = 3,
+                 .window = {3, 2},
+                 .filters = 4,
+                 .strides = {2, 3},
+                 .dilation = {2, 1}};
+  return {.name = padded.name,
+          .shapes = {{tableBatch, 6, 7, 3}, {3, 2, 3, 4}},
+          .op =
+              [=](X x) {
+                return K::conv(x[0], x[1], padded.strides,
+                               std::vector<K::PadPair>{{2, 0}, {1, 1}},
+                               "channels_last", padded.dilation);
+              },
+          .formula =
+              [=](const std::vector<Values> &x) {
+                Values image =
+                    generate({x[0].shape[0], 8, 9, 3}, [&](S i) -> double {
+                      int64_t row = i[1] - 2, column = i[2] - 1;
+                      bool inside = row >= 0 && column >= 0 && column < 7;
+                      return inside ? x[0][{i[0], row, column, i[3]}] : 0;
+                    });
+                return convolve(padded, image, x[1]);
+              },
+          .tolerance = 4e-6,
+          .weights = 1};
+}
+
+static Row depthwise1d() {
+  Conv conv = {.name = "depthwise_conv1d",
+               .image = {9},
+               .channels = 5,
+               .window = {3},
+               .filters = 10,
+               .strides = {2},
+               .dilation = {1},
+               .padding = "same",
+               .groups = 5};
+  return {.name = conv.name,
+          .shapes = {imageShape(conv, false), {3, 5, 2}},
+          .op =
+              [](X x) {
+                return K::depthwise_conv1d(x[0], x[1], 2, "same",
+                                           "channels_last");
+              },
+          .formula =
+              [=](const std::vector<Values> &x) {
+                Values grouped = x[1];
+                grouped.shape = {3, 1, 10};
+                return convolve(conv, x[0], grouped);
+              },
+          .tolerance = 4e-6,
+          .weights = 1};
+}
+
 /// One transposed convolution of `rank` spatial axes of one extent.
 struct Transposed {
   const char *name;
@@ -185,11 +252,20 @@ static Row transposed(const Transposed &conv) {
       .shapes = {imageShape(tableBatch, conv.extent, in, conv.first), kernel},
       .op =
           [=](X x) {
-            return K::conv_transpose(
-                x[0], x[1], imageShape(K::None, out, filters, conv.first),
-                K::Ints(conv.rank, stride), conv.same ? "same" : "valid",
-                conv.first ? "channels_first" : "channels_last",
-                K::Ints(conv.rank, conv.dilation));
+            K::Shape shape = imageShape(K::None, out, filters, conv.first);
+            K::Ints strides(conv.rank, stride);
+            K::Ints dilation(conv.rank, conv.dilation);
+            const char *padding = conv.same ? "same" : "valid";
+            const char *format =
+                conv.first ? "channels_first" : "channels_last";
+            if (conv.rank == 1)
+              return K::conv1d_transpose(x[0], x[1], shape, stride, padding,
+                                         format, conv.dilation);
+            if (conv.rank == 2)
+              return K::conv2d_transpose(x[0], x[1], shape, strides, padding,
+                                         format, dilation);
+            return K::conv3d_transpose(x[0], x[1], shape, strides, padding,
+                                       format, dilation);
           },
       .formula =
           [=](const std::vector<Values> &x) {
@@ -215,6 +291,67 @@ static Row transposed(const Transposed &conv) {
           },
       .tolerance = 4e-6,
       .weights = 1};
+}
+
+/// The padding is that of the convolution whose gradient this is: (1, 0) takes
+/// the first element of what strides of 2 and a window of 3 reach.
+static Row transposedWithPadding() {
+  return {.name = "conv_transpose_padded",
+          .shapes = {{tableBatch, 4, 3}, {3, 5, 3}},
+          .op =
+              [](X x) {
+                return K::conv_transpose(x[0], x[1], {K::None, 8, 5}, {2},
+                                         std::vector<K::PadPair>{{1, 0}},
+                                         "channels_last", {1});
+              },
+          .formula =
+              [](const std::vector<Values> &x) {
+                Values y({x[0].shape[0], 8, 5});
+                forEachIndex(x[0].shape, [&](S i) {
+                  forEachIndex({3, 5}, [&](S q) {
+                    int64_t at = 2 * i[1] + q[0] - 1;
+                    if (at >= 0)
+                      y[{i[0], at, q[1]}] += x[0][i] * x[1][{q[0], q[1], i[2]}];
+                  });
+                });
+                return y;
+              },
+          .tolerance = 4e-6,
+          .weights = 1};
+}
+
+static Row separable1d() {
+  Conv depth = {.name = "",
+                .image = {8},
+                .channels = 3,
+                .window = {3},
+                .filters = 6,
+                .strides = {1},
+                .dilation = {2},
+                .padding = "causal",
+                .groups = 3};
+  Conv point = {.name = "",
+                .image = {8},
+                .channels = 6,
+                .window = {1},
+                .filters = 4,
+                .strides = {1},
+                .dilation = {1}};
+  return {.name = "separable_conv1d",
+          .shapes = {imageShape(depth, false), {3, 3, 2}, {1, 6, 4}},
+          .op =
+              [](X x) {
+                return K::separable_conv1d(x[0], x[1], x[2], 1, "causal",
+                                           "channels_last", 2);
+              },
+          .formula =
+              [=](const std::vector<Values> &x) {
+                Values grouped = x[1];
+                grouped.shape = {3, 1, 6};
+                return convolve(point, convolve(depth, x[0], grouped), x[2]);
+              },
+          .tolerance = 4e-6,
+          .weights = 2};
 }
 
 /// A depthwise and then a 1x1 convolution.
@@ -252,6 +389,10 @@ static Row separable() {
 
 std::vector<Row> convolutionRows() {
   std::vector<Row> rows = {
+      explicitlyPadded(),
+      transposedWithPadding(),
+      depthwise1d(),
+      separable1d(),
       separable(),
       depthwise("depthwise_conv2d", 1, {1, 1}, "same"),
       depthwise("depthwise_conv2d_multiplied", 2, {1, 1}, "valid"),

@@ -100,7 +100,8 @@ std::vector<Row> elementwiseRows() {
   add(binary("multiply", K::multiply,
              [](double a, double b) { return a * b; }));
   add(binary(
-      "div", K::operator/, [](double a, double b) { return a / b; }, positive));
+      "divide", K::operator/, [](double a, double b) { return a / b; },
+      positive));
   // Near 0 a divisor is nearer to a jump than differences reach.
   add(binary("mod", K::mod, pythonMod, {.low = 0.5, .high = 3}));
   rows.push_back(unary(

@@ -68,6 +68,42 @@ std::vector<Row> fillRows() {
           },
           [](const Values &x, S) { return double(x.size()); }),
   };
+  auto add = [&](Row row, bool hasBatch) {
+    row.hasBatch = hasBatch;
+    rows.push_back(std::move(row));
+  };
+  add(fill(
+          "zeros",
+          [](X x) {
+            return K::zeros_like(x[0]) + K::zeros({3, 4}, K::dtype(x[0]));
+          },
+          [](const Values &, S) { return 0.0; }),
+      false);
+  add(fill(
+          "ones",
+          [](X x) {
+            return K::zeros_like(x[0]) + K::ones({4}, K::dtype(x[0]));
+          },
+          [](const Values &, S) { return 1.0; }),
+      true);
+  add(fill(
+          "constant",
+          [](X x) {
+            return K::zeros_like(x[0]) + K::constant(2.5, K::dtype(x[0]), {4});
+          },
+          [](const Values &, S) { return 2.5; }),
+      true);
+  add(fill(
+          "full",
+          [](X x) {
+            return K::full({K::extent(x[0], 0), 4}, 1.5, K::dtype(x[0]));
+          },
+          [](const Values &, S) { return 1.5; }),
+      true);
+  add(fill(
+          "full_like", [](X x) { return K::full_like(x[0], -2); },
+          [](const Values &, S) { return -2.0; }),
+      true);
   Row identity = fill(
       "identity", [](X x) { return K::identity(x[0]) * 1; },
       [](const Values &x, S i) { return x[i]; });
@@ -84,6 +120,57 @@ std::vector<Row> fillRows() {
   test.name = "in_test_phase";
   test.op = [](X x) { return K::in_test_phase(x[0] * 3, x[0] * 2); };
   rows.push_back(test);
+
+  // What a variable has, and what an update gives it, at the first call.
+  auto variable = [](X x) {
+    return K::variable(Array::full({4}, 3, K::dtype(x[0])));
+  };
+  auto ofRow = [](const K::Tensor &x) { return K::sum(x, {0}); };
+  auto changed = [&](const char *name, Op op,
+                     std::function<double(double sum)> element) {
+    Row row = rowOf(name, {{tableBatch, 4}}, std::move(op),
+                    [=](const std::vector<Values> &x) {
+                      return generate({4}, [&](S i) {
+                        double sum = 0;
+                        for (int64_t n = 0; n < x[0].shape[0]; ++n)
+                          sum += x[0][{n, i[0]}];
+                        return element(sum);
+                      });
+                    });
+    row.hasBatch = false;
+    rows.push_back(std::move(row));
+  };
+  changed(
+      "variable", [=](X x) { return ofRow(x[0]) * variable(x); },
+      [](double sum) { return 3 * sum; });
+  changed(
+      "update",
+      [=](X x) {
+        return K::update(variable(x), K::stop_gradient(ofRow(x[0])));
+      },
+      [](double sum) { return sum; });
+  changed(
+      "update_add",
+      [=](X x) {
+        return K::update_add(variable(x), K::stop_gradient(ofRow(x[0])));
+      },
+      [](double sum) { return 3 + sum; });
+  changed(
+      "update_sub",
+      [=](X x) {
+        return K::update_sub(variable(x), K::stop_gradient(ofRow(x[0])));
+      },
+      [](double sum) { return 3 - sum; });
+  changed(
+      "moving_average_update",
+      [=](X x) {
+        return K::moving_average_update(variable(x),
+                                        K::stop_gradient(ofRow(x[0])), 0.75);
+      },
+      [](double sum) { return 3 - (3 - sum) * 0.25; });
+  for (Row &row : rows)
+    if (row.name.starts_with("update") || row.name == "moving_average_update")
+      row.hasGradient = false; // of what is assigned from outside of the graph
 
   // The condition selects rows.
   Row choice = rowOf(

@@ -69,21 +69,54 @@ static std::vector<int64_t> toFirst(int64_t spatial) {
   return axes;
 }
 
+/// Keras' function for the number of axes.
+static K::Tensor callPool(const Pool &pool, const K::Tensor &x,
+                          const char *mode, bool first) {
+  const char *padding = pool.same ? "same" : "valid";
+  const char *format = first ? "channels_first" : "channels_last";
+  if (pool.image.size() == 1)
+    return K::pool1d(x, pool.size[0], pool.strides[0], padding, format, mode);
+  if (pool.image.size() == 2)
+    return K::pool2d(x, pool.size, pool.strides, padding, format, mode);
+  return K::pool3d(x, pool.size, pool.strides, padding, format, mode);
+}
+
+/// Padding that is neither Keras' "same" nor none.
+static Row explicitlyPadded() {
+  return {.name = "pool_padded",
+          .shapes = {{tableBatch, 6, 5, 3}},
+          .op =
+              [](X x) {
+                return K::pool(x[0], {3, 3}, {2, 1},
+                               std::vector<K::PadPair>{{2, 1}, {0, 2}},
+                               "channels_last", "avg");
+              },
+          .formula =
+              [](const std::vector<Values> &x) {
+                return generate({x[0].shape[0], 4, 5, 3}, [&](S i) {
+                  double sum = 0, count = 0;
+                  forEachIndex({3, 3}, [&](S q) {
+                    int64_t row = 2 * i[1] + q[0] - 2, column = i[2] + q[1];
+                    if (row < 0 || row >= 6 || column >= 5)
+                      return;
+                    sum += x[0][{i[0], row, column, i[3]}];
+                    ++count;
+                  });
+                  return sum / count;
+                });
+              }};
+}
+
 static Row poolRow(const Pool &pool, bool isMax, bool first) {
   K::Shape shape = pool.image;
   shape.insert(first ? shape.begin() : shape.end(), channels);
   shape.insert(shape.begin(), tableBatch);
   const char *mode = isMax ? "max" : "avg";
   int64_t spatial = pool.image.size();
-  return {.name = std::string(mode) + "_" + pool.name +
+  return {.name = std::string(pool.name) + "_" + mode +
                   (first ? "_channels_first" : ""),
           .shapes = {shape},
-          .op =
-              [=](X x) {
-                return K::pool(
-                    x[0], pool.size, pool.strides, pool.same ? "same" : "valid",
-                    first ? "channels_first" : "channels_last", mode);
-              },
+          .op = [=](X x) { return callPool(pool, x[0], mode, first); },
           .formula =
               [=](const std::vector<Values> &x) {
                 if (!first)
@@ -128,6 +161,7 @@ static double bilinear(const Values &x, S i, double row, double column) {
 
 std::vector<Row> poolRows() {
   std::vector<Row> rows = poolVariants();
+  rows.push_back(explicitlyPadded());
   rows.push_back(
       {.name = "global_pool",
        .shapes = {{tableBatch, 3, 4, 5}},

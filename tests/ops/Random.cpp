@@ -150,9 +150,30 @@ std::vector<Row> randomRows() {
               value = value < 0.3f;
             return u;
           }),
+      sampler(
+          "random_uniform_variable",
+          [](X) {
+            return K::random_uniform_variable({tableBatch, 5, 7}, -1, 3,
+                                              DType::Float32, "", tableSeed);
+          },
+          [](int64_t count) {
+            std::vector<double> u = randomFloats(tableSeed, 0, count);
+            for (double &value : u)
+              value = value * 4 - 1;
+            return u;
+          }),
+      sampler(
+          "random_normal_variable",
+          [](X) {
+            return K::random_normal_variable({tableBatch, 5, 7}, 1, 3,
+                                             DType::Float32, "", tableSeed);
+          },
+          normals),
       dropoutRow("dropout", std::nullopt, false),
       dropoutRow("dropout_noise_shape", K::Dims{K::None, 1, K::None}, true),
   };
+  for (Row &row : rows)
+    row.hasBatch = !row.name.ends_with("_variable");
   // The quantile is a polynomial that is good to 3e-7.
   for (Row &row : rows)
     row.tolerance = row.name == "truncated_normal" ? 4e-6 : 2e-6;

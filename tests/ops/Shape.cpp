@@ -50,6 +50,19 @@ static std::vector<Row> viewRows() {
        .shapes = {{tableBatch, 4}},
        .op = [](X x) { return K::expand_dims(x[0], 1); },
        .formula = reshaped([](S s) { return K::Shape{s[0], 1, 4}; })},
+      {.name = "unstack",
+       .shapes = {{tableBatch, 3, 4}},
+       .op =
+           [](X x) {
+             K::Tensors parts = K::unstack(x[0], 1);
+             return parts[0] * 2 - parts[2];
+           },
+       .formula =
+           [](const std::vector<Values> &x) {
+             return generate({x[0].shape[0], 4}, [&](S i) {
+               return 2 * x[0][{i[0], 0, i[1]}] - x[0][{i[0], 2, i[1]}];
+             });
+           }},
       {.name = "squeeze",
        .shapes = {{tableBatch, 1, 4, 1}},
        .op = [](X x) { return K::squeeze(x[0], {1, -1}); },

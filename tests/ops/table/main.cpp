@@ -1,13 +1,15 @@
 //===- main.cpp - what is tested of each function of the API --------------===//
 //
-//   keratin-op-table HEADER...
+//   keratin-op-table HEADER... -- TEST...
 //
 // Prints a table in Markdown: the functions that the headers declare and, of
-// each, the rows of tests/ops that call it.
+// each, the rows of tests/ops that call it. For one without a row the files
+// among TEST that call it; exits with 1 where there is neither.
 //
 //===----------------------------------------------------------------------===//
 #include "../OpRun.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -17,14 +19,18 @@
 
 using namespace keratin::optest;
 
-static void readFunctions(const std::string &path,
-                          std::set<std::string> &names) {
+static std::string readFile(const std::string &path) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
+  return text.str();
+}
+
+static void readFunctions(const std::string &path,
+                          std::set<std::string> &names) {
   static const std::regex declaration(
       R"((?:^|\n)(?:[A-Z]\w*|bool|void|u?int64_t|std::[\w:<>, ]+) (\w+)\()");
-  std::string content = text.str();
+  std::string content = readFile(path);
   for (std::sregex_iterator found(content.begin(), content.end(), declaration),
        end;
        found != end; ++found)
@@ -45,10 +51,28 @@ static std::string functionOf(const std::string &row,
   return functions.count(name) ? name : name + "_";
 }
 
+/// The names of the files that call a function, "" for none.
+static std::string callersOf(const std::string &function,
+                             const std::map<std::string, std::string> &tests) {
+  std::string callers;
+  for (const auto &[name, text] : tests)
+    if (text.find("K::" + function + "(") != std::string::npos)
+      callers += (callers.empty() ? "" : ", ") + name;
+  return callers;
+}
+
 int main(int argc, char **argv) {
   std::set<std::string> functions;
-  for (int i = 1; i < argc; ++i)
-    readFunctions(argv[i], functions);
+  std::map<std::string, std::string> tests;
+  bool isTest = false;
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i] == std::string("--"))
+      isTest = true;
+    else if (isTest)
+      tests[std::filesystem::path(argv[i]).filename()] = readFile(argv[i]);
+    else
+      readFunctions(argv[i], functions);
+  }
   std::map<std::string, std::vector<Row>> rows;
   for (const Row &row : allRows())
     rows[functionOf(row.name, functions)].push_back(row);
@@ -57,13 +81,19 @@ int main(int argc, char **argv) {
                "Each row is checked at -O0 and -O2 against a formula in C++ "
                "doubles, its gradient against\ncentral differences; `any "
                "batch` rows also in an artefact, for batches of 1 and 5. "
-               "Functions without a\nrow have tests of their own in "
-               "tests/ops/KerasTest.cpp or tests/frontend.\n\n"
+               "Functions that give\nno tensor, or do more than compute one, "
+               "have tests of their own.\n\n"
                "| function | row | value | gradient | second gradient | any "
                "batch |\n|---|---|---|---|---|---|\n";
+  int untested = 0;
   for (const std::string &function : functions) {
-    if (rows[function].empty())
-      std::cout << "| " << function << " | (own tests) | yes | | | |\n";
+    if (rows[function].empty()) {
+      std::string callers = callersOf(function, tests);
+      untested += callers.empty();
+      std::cout << "| " << function << " | "
+                << (callers.empty() ? "**none**" : callers) << " | "
+                << (callers.empty() ? "no" : "yes") << " | | | |\n";
+    }
     for (const Row &row : rows[function])
       std::cout << "| " << function << " | " << row.name << " | yes | "
                 << (row.hasGradient ? "yes" : "none") << " | "
@@ -73,5 +103,7 @@ int main(int argc, char **argv) {
   for (const Row &row : rows[""])
     std::cout << "| | " << row.name << " | yes | "
               << (row.hasGradient ? "yes" : "none") << " | | |\n";
-  return 0;
+  if (untested)
+    std::cerr << untested << " functions have neither a row nor a test\n";
+  return untested != 0;
 }
