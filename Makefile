@@ -6,7 +6,7 @@ JOBS  := $(shell nproc)
 # Without it ccache does not take what was compiled with a precompiled header.
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: build demo test bench bench-peers lint docs install ulp zoo keras2-tests deps clean
+.PHONY: build demo test bench bench-peers lint docs install wheel ulp zoo keras2-tests deps clean
 
 build: $(BUILD)/build.ninja
 	cmake --build --preset release
@@ -55,6 +55,10 @@ docs: $(BUILD)/build.ninja
 PREFIX ?= /usr/local
 install: build
 	cmake --install $(BUILD) --prefix $(PREFIX)
+
+# The Python package alone, as pip builds it: in a tree of its own.
+wheel: deps
+	python3 -m pip wheel . --no-deps --wheel-dir $(BUILD)/wheel
 
 $(BUILD)/build.ninja: CMakePresets.json | deps
 	cmake --fresh --preset release

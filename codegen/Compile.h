@@ -55,6 +55,11 @@ struct CompileOptions {
   /// Threads that the code is for: 1, or any number for 0 and more; the default
   /// of a program that is written for 2 and more.
   int threads = 0;
+  /// Steps of a loop in a row; 1 leaves loops rolled, 0 chooses.
+  int64_t unrollFactor = 1;
+  /// The gradient of a loop keeps one state in so many steps, where the loop
+  /// does not say; 0 keeps all.
+  int64_t checkpointEvery = 0;
   bool profile = false;  ///< call the profile hook around each kernel
   std::string dumpAfter; ///< a pass name or "all"; empty: none
   std::string dumpDirectory;
@@ -132,6 +137,10 @@ llvm::Expected<std::unique_ptr<LoadedCode>> loadImage(CodeImage image,
 /// the machine and the options. A diagnostic at `loc` for an unknown target.
 llvm::FailureOr<std::string>
 compilationFingerprint(mlir::Location loc, const CompileOptions &options);
+
+/// What is wrong with CompileOptions::target, in a sentence that lists what is
+/// allowed.
+llvm::Error checkTarget(llvm::StringRef name);
 
 /// Tells this build of the compiler, and its LLVM, from every other; none when
 /// the files were linked without build ids.

@@ -96,7 +96,8 @@ FailureOr<std::string> compilationFingerprint(Location loc,
      << target->machine->getTargetFeatureString() << '\n'
      << "optimize " << options.optimize << " profile " << options.profile
      << " single thread " << (options.threads == 1) << " winograd "
-     << static_cast<int>(options.winograd) << '\n';
+     << static_cast<int>(options.winograd) << " unroll " << options.unrollFactor
+     << " checkpoint " << options.checkpointEvery << '\n';
   for (const std::vector<int64_t> &shape : options.inputShapes) {
     for (int64_t extent : shape)
       os << extent << ' ';

@@ -1,6 +1,8 @@
 //===- Target.cpp - the machine that is compiled for ----------------------===//
 #include "codegen/Target.h"
 
+#include "codegen/Compile.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -138,6 +140,10 @@ static bool runsOnHost(const TargetMachine &machine) {
 std::string Target::description() const {
   return machine->getTargetTriple().str() + ", " +
          machine->getTargetCPU().str();
+}
+
+Error checkTarget(StringRef name) {
+  return parseTarget(name, /*optimize=*/true).takeError();
 }
 
 Expected<Target> parseTarget(StringRef name, bool optimize) {

@@ -1,6 +1,7 @@
 //===- Config.cpp - keras.json and what overrides it ----------------------===//
 #include "Config.h"
 
+#include "codegen/Compile.h"
 #include "keratin/cache.h"
 #include "keratin/config.h"
 #include "keratin/runtime.h"
@@ -24,6 +25,9 @@ struct Config {
   DType floatx = DType::Float32;
   double epsilon = 1e-7;
   std::string imageDataFormat = "channels_last";
+  std::string backend;           ///< of the file; empty for none
+  std::string target = "native"; ///< of the file
+  std::optional<std::string> setTarget;
   /// Of the file, and what was set since; empty for none.
   std::optional<std::string> cacheDirectory, setCacheDirectory;
   int32_t threads = 0; ///< 0: the default
@@ -66,6 +70,12 @@ std::string checkedDataFormat(const std::string &name) {
   return name;
 }
 
+std::string checkedTarget(const std::string &name) {
+  if (llvm::Error error = checkTarget(name))
+    throw Error(llvm::toString(std::move(error)));
+  return name;
+}
+
 std::filesystem::path configFile() {
   if (const char *home = std::getenv("KERAS_HOME"); home && *home)
     return std::filesystem::path(home) / "keras.json";
@@ -88,6 +98,20 @@ std::optional<std::string> readString(const json &object, const char *key,
 void parseKeratin(const json &section, Config &config) {
   if (!section.is_object())
     refuse("keratin", section.dump(), "an object");
+  for (const auto &[key, value] : section.items())
+    if (key != "target" && key != "threads" && key != "cache")
+      throw Error("keratin has the key '" + key + "', which is " +
+                  value.dump() + ", but takes 'target', 'threads' and 'cache'");
+  if (section.contains("target")) {
+    const json &target = section["target"];
+    if (!target.is_string())
+      refuse("keratin.target", target.dump(), "a string");
+    try {
+      config.target = checkedTarget(target.get<std::string>());
+    } catch (const Error &error) {
+      throw Error("keratin.target is " + target.dump() + ": " + error.what());
+    }
+  }
   if (section.contains("threads")) {
     const json &threads = section["threads"];
     if (!threads.is_number_unsigned() || threads < 1 ||
@@ -120,6 +144,7 @@ Config parse(const json &object) {
       refuse("epsilon", object["epsilon"].dump(), "a number between 0 and 1");
     config.epsilon = checkedEpsilon(object["epsilon"].get<double>());
   }
+  config.backend = readString(object, "backend", "a string").value_or("");
   if (object.contains("keratin"))
     parseKeratin(object["keratin"], config);
   return config;
@@ -245,6 +270,27 @@ void set_num_threads(int64_t number) {
     ktn_set_num_threads(
         static_cast<int32_t>(std::min<int64_t>(number, KTN_MAX_THREADS)));
   });
+}
+
+std::string compile_target() {
+  return withConfig(
+      [](Config &config) { return config.setTarget.value_or(config.target); });
+}
+
+void set_compile_target(std::string_view target) {
+  std::optional<std::string> name;
+  if (!target.empty())
+    name = checkedTarget(std::string(target));
+  withConfig([&](Config &config) { config.setTarget = name; });
+}
+
+/// As Keras, which takes an empty variable for none.
+std::string backend() {
+  std::optional<std::string> name = environmentVariable("KERAS_BACKEND");
+  if (!name || name->empty())
+    name = withConfig([](Config &config) { return config.backend; });
+  bool isOurs = *name == "keratin" || name->starts_with("keratin.");
+  return isOurs ? *name : "keratin";
 }
 
 std::optional<std::string> cache_directory() {

@@ -96,7 +96,7 @@ CompileOptions
 Function::Impl::optionsFor(const CompileSettings &settings) const {
   CompileOptions options;
   options.name = identifier(cut.function);
-  options.target = settings.target;
+  options.target = settings.target.empty() ? compile_target() : settings.target;
   options.optimize = settings.optimize;
   std::optional<Winograd> winograd = parseWinograd(settings.winograd);
   if (!winograd)
@@ -104,6 +104,15 @@ Function::Impl::optionsFor(const CompileSettings &settings) const {
                 "', not one of auto, off, 2, 4");
   options.winograd = *winograd;
   options.threads = settings.threads;
+  auto checkCount = [](const char *name, int64_t value) {
+    if (value < 0)
+      throw Error(std::string(name) + " is " + std::to_string(value) +
+                  " but must be 0 or more");
+    return value;
+  };
+  options.unrollFactor = checkCount("unrollFactor", settings.unrollFactor);
+  options.checkpointEvery =
+      checkCount("checkpointEvery", settings.checkpointEvery);
   options.profile = settings.profile;
   options.dumpAfter = settings.dumpAfter;
   options.dumpDirectory = settings.dumpDirectory;

@@ -1,5 +1,4 @@
-#include "keratin/config.h"
-#include "keratin/cache.h"
+#include "keratin/backend.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,6 +42,27 @@ protected:
   }
 
   std::filesystem::path directory;
+};
+
+/// A variable of the environment, which it puts back.
+class Environment {
+public:
+  Environment(const char *name, const char *value) : name(name) {
+    if (const char *now = std::getenv(name))
+      before = now;
+    set(value);
+  }
+  ~Environment() { set(before ? before->c_str() : nullptr); }
+  void set(const char *value) {
+    if (value)
+      setenv(name, value, /*overwrite=*/1);
+    else
+      unsetenv(name);
+  }
+
+private:
+  const char *name;
+  std::optional<std::string> before;
 };
 
 TEST_F(Config, IsKerasDefaultWithoutAFile) {
@@ -97,6 +117,69 @@ TEST_F(Config, SetsTheNumberOfThreads) {
         "keratin.threads", number);
 }
 
+TEST_F(Config, SetsTheTarget) {
+  write("{}");
+  K::reload_config();
+  EXPECT_EQ(K::compile_target(), "native");
+  write(R"({"keratin": {"target": "x86-64-v2"}})");
+  K::reload_config();
+  EXPECT_EQ(K::compile_target(), "x86-64-v2");
+  K::set_compile_target("aarch64-linux-gnu");
+  EXPECT_EQ(K::compile_target(), "aarch64-linux-gnu");
+  EXPECT_THAT([] { K::set_compile_target("z80"); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("unknown target 'z80'"),
+                                         HasSubstr("expected native"))));
+  EXPECT_EQ(K::compile_target(), "aarch64-linux-gnu");
+  K::set_compile_target("");
+  EXPECT_EQ(K::compile_target(), "x86-64-v2");
+  write(R"({"keratin": {"target": "vax"}})");
+  EXPECT_THAT([] { K::reload_config(); },
+              ThrowsMessage<Error>(
+                  AllOf(HasSubstr("keras.json: keratin.target is \"vax\""),
+                        HasSubstr("expected native, x86-64"))));
+  expectRefusal(R"({"keratin": {"target": 64}})", "keratin.target", "64");
+}
+
+// What the configuration says is what is compiled for, unless it is told.
+TEST_F(Config, CompilesForTheTarget) {
+  write(R"({"keratin": {"target": "aarch64-linux-gnu"}})");
+  K::reload_config();
+  K::GraphScope scope;
+  K::Tensor x = K::placeholder({4});
+  K::Function function = K::function({x}, {x + 1});
+  EXPECT_THAT(function.lower("asm"), HasSubstr("fadd"));
+  EXPECT_THAT([&] { function({keratin::Array::full({4}, 1)}); },
+              ThrowsMessage<Error>(HasSubstr("cannot run")));
+  K::SaveOptions options;
+  options.target = "x86-64";
+  EXPECT_THAT(function.lower("asm", options), HasSubstr("addps"));
+}
+
+TEST_F(Config, RefusesAKeyThatIsNone) {
+  write(R"({"keratin": {"thread": 2}})");
+  EXPECT_THAT([] { K::reload_config(); },
+              ThrowsMessage<Error>(
+                  AllOf(HasSubstr("keras.json: "), HasSubstr("'thread'"),
+                        HasSubstr("'target', 'threads' and 'cache'"))));
+}
+
+TEST_F(Config, NamesTheBackendAsKerasDoes) {
+  Environment chosen("KERAS_BACKEND", nullptr);
+  K::reload_config();
+  EXPECT_EQ(K::backend(), "keratin");
+  write(R"({"backend": "keratin.keras2"})");
+  K::reload_config();
+  EXPECT_EQ(K::backend(), "keratin.keras2");
+  chosen.set("keratin");
+  EXPECT_EQ(K::backend(), "keratin");
+  chosen.set(""); // as if it was not set
+  EXPECT_EQ(K::backend(), "keratin.keras2");
+  // Who asks is this backend, whatever others are configured for Keras.
+  chosen.set("tensorflow");
+  EXPECT_EQ(K::backend(), "keratin");
+  expectRefusal(R"({"backend": 2})", "backend", "2");
+}
+
 TEST_F(Config, RefusesWhatIsNoJson) {
   write("{floatx: float32}");
   EXPECT_THAT([] { K::reload_config(); },
@@ -105,27 +188,6 @@ TEST_F(Config, RefusesWhatIsNoJson) {
   EXPECT_THAT([] { K::reload_config(); },
               ThrowsMessage<Error>(HasSubstr("holds no JSON object")));
 }
-
-/// A variable of the environment, which it puts back.
-class Environment {
-public:
-  Environment(const char *name, const char *value) : name(name) {
-    if (const char *now = std::getenv(name))
-      before = now;
-    set(value);
-  }
-  ~Environment() { set(before ? before->c_str() : nullptr); }
-  void set(const char *value) {
-    if (value)
-      setenv(name, value, /*overwrite=*/1);
-    else
-      unsetenv(name);
-  }
-
-private:
-  const char *name;
-  std::optional<std::string> before;
-};
 
 TEST_F(Config, FindsTheDirectoryOfTheCache) {
   Environment home("HOME", "/home/me"), xdg("XDG_CACHE_HOME", nullptr),

@@ -42,7 +42,11 @@ struct CompileCacheStatistics {
   double compileMs = 0;    ///< of misses and what bypassed
   double lookupMs = 0;     ///< spent on keys and files, and on loading hits
 };
+/// What the cache has done since the start of the process or the last reset:
+/// code found in memory and in files, compiled, and compiled without a look
+/// into the cache; milliseconds of compilation and of looking up.
 CompileCacheStatistics compile_cache_statistics();
+/// Counts from 0 again.
 void reset_compile_cache_statistics();
 
 /// Forgets the code in memory that no function uses. Files stay.

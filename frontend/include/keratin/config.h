@@ -3,8 +3,11 @@
 // The defaults come from the keys floatx, epsilon and image_data_format of
 // keras.json in $KERAS_HOME, or in ~/.keras; without such a file they are
 // "float32", 1e-7 and "channels_last". Its section "keratin" is Keratin's own:
-// "threads" is the number of num_threads, "cache" is told in keratin/cache.h.
-// The file is read at the first use; one that is not valid throws an Error that
+//
+//   "keratin": {"target": "native", "threads": 4, "cache": "/tmp/cache"}
+//
+// which are compile_target, num_threads and what keratin/cache.h tells. The
+// file is read at the first use; one that is not valid throws an Error that
 // names the file, the key, the value and what is allowed. Any thread may call
 // these functions.
 //
@@ -22,6 +25,11 @@
 
 namespace keratin::backend {
 
+/// The name of this backend in configurations and saved models: $KERAS_BACKEND
+/// or, where that is not set or empty, the key "backend", if it is a module of
+/// Keratin such as "keratin.keras2"; else "keratin".
+std::string backend();
+
 /// The default float type: float16, bfloat16, float32 or float64.
 DType floatx();
 void set_floatx(DType dtype);
@@ -34,6 +42,7 @@ void set_epsilon(double e);
 
 /// "channels_last" or "channels_first".
 std::string image_data_format();
+/// Throws Error for another name.
 void set_image_data_format(std::string_view data_format);
 
 /// `name`, or image_data_format() when it is empty. Throws Error for a name
@@ -47,6 +56,14 @@ std::string normalize_data_format(std::string_view name);
 int64_t num_threads();
 /// 0 gives back the default. Throws Error for a negative number.
 void set_num_threads(int64_t number);
+
+/// The machine that functions are compiled for when they are not told:
+/// "native", unless keras.json or set_compile_target say otherwise. Functions
+/// that are called need one that runs here.
+std::string compile_target();
+/// A target of `keratinc`; empty gives back the default. Functions that were
+/// compiled stay as they are. Throws Error for a name that is none.
+void set_compile_target(std::string_view target);
 
 /// Someone else who holds the configuration, such as Keras in whose process
 /// Keratin is the backend: asked at each use, `nullopt` where it has none.

@@ -36,10 +36,11 @@ struct FunctionOptions {
 };
 
 /// How a function is compiled. What is not said here is the default of the
-/// command line `keratinc`.
+/// command line `keratinc`, but the target, which the configuration has.
 struct CompileSettings {
-  /// native, x86-64-v3, x86-64-v4, aarch64-linux-gnu, or triple,cpu,features
-  std::string target = "native";
+  /// native, x86-64-v3, x86-64-v4, aarch64-linux-gnu, or triple,cpu,features;
+  /// empty: compile_target of keratin/config.h.
+  std::string target = {};
   bool optimize = true; ///< false is -O0, the reference
   /// Threads that the code is for: 1, or any number for 0 and more (num_threads
   /// of keratin/config.h; in a program that is written, this number).
@@ -48,6 +49,13 @@ struct CompileSettings {
   /// fewer multiplications and rounds differently: "off", "2" (F(2x2, 3x3)) or
   /// "4" (F(4x4, 3x3)) wherever that applies, or "auto".
   std::string winograd = "auto";
+  /// Steps of a loop in a row: 1 leaves loops rolled, k makes the code k times
+  /// as large, 0 unrolls those that stay small.
+  int64_t unrollFactor = 1;
+  /// The gradient of a loop that does not say so itself (checkpoint_every of
+  /// rnn) keeps one state in so many steps and computes the others again; 0
+  /// keeps all.
+  int64_t checkpointEvery = 0;
   bool profile = false;      ///< call the profile hook around each kernel
   std::string dumpAfter;     ///< a pass name or "all"; empty: no dumps
   std::string dumpDirectory; ///< where they go
