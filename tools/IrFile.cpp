@@ -136,6 +136,8 @@ static CompileOptions compileOptions(const backend::SaveOptions &options,
   result.weights = options.weights == "external" ? WeightsPlacement::External
                                                  : WeightsPlacement::Embed;
   result.threads = options.threads;
+  result.unrollFactor = options.unrollFactor;
+  result.checkpointEvery = options.checkpointEvery;
   result.profile = options.profile;
   result.dumpAfter = options.dumpAfter;
   result.dumpDirectory = options.dumpDirectory;

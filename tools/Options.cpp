@@ -38,6 +38,26 @@ void addThreadsOption(CLI::App &app, int &threads, const std::string &what) {
       ->check(CLI::Range(1, KTN_MAX_THREADS));
 }
 
+void addTargetOption(CLI::App &app, std::string &target) {
+  target = "native";
+  app.add_option("--target", target,
+                 "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
+                 "aarch64-linux-gnu, or TRIPLE,CPU[,FEATURES]")
+      ->capture_default_str();
+}
+
+void addLoopOptions(CLI::App &app, backend::CompileSettings &settings) {
+  app.add_option("--unroll-factor", settings.unrollFactor,
+                 "steps of a loop in a row; 0 unrolls what stays small")
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 20))
+      ->capture_default_str();
+  app.add_option("--checkpoint-every", settings.checkpointEvery,
+                 "keep one state of a loop in so many for its gradient, and "
+                 "compute the others again; 0 keeps all")
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 40))
+      ->capture_default_str();
+}
+
 void addPrecisionOption(CLI::App &app) {
   app.add_option_function<std::string>(
          "--precision", [](const std::string &) {},

@@ -21,6 +21,10 @@ void addOptimizationFlags(CLI::App &app, bool &optimize);
 void addWinogradOption(CLI::App &app, std::string &winograd);
 /// --threads, a number from 1.
 void addThreadsOption(CLI::App &app, int &threads, const std::string &what);
+/// --target, "native" unless it is given, whatever Keras' configuration says.
+void addTargetOption(CLI::App &app, std::string &target);
+/// --unroll-factor and --checkpoint-every.
+void addLoopOptions(CLI::App &app, backend::CompileSettings &settings);
 /// --precision: only f32 so far.
 void addPrecisionOption(CLI::App &app);
 

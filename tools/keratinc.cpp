@@ -53,10 +53,7 @@ int main(int argc, char **argv) try {
                          "linalg", "kernels", "loops", "llvm", "asm"}))
       ->capture_default_str();
   addOptimizationFlags(app, options.optimize);
-  app.add_option("--target", options.target,
-                 "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
-                 "aarch64-linux-gnu, or TRIPLE,CPU[,FEATURES]")
-      ->capture_default_str();
+  addTargetOption(app, options.target);
   app.add_option("--batch", given.batch, "dynamic, or the only batch accepted")
       ->check(isBatch)
       ->capture_default_str();
@@ -75,6 +72,7 @@ int main(int argc, char **argv) try {
                    "program; else as many as the machine has");
   addPrecisionOption(app);
   addWinogradOption(app, options.winograd);
+  addLoopOptions(app, options);
   app.add_flag("--profile", options.profile,
                "let the code call a hook around each kernel");
   app.add_option("--dump-ir-after", given.dump,
