@@ -1,6 +1,8 @@
 //===- BufferPlan.cpp - which tensors share a buffer, and where -----------===//
 #include "passes/BufferPlan.h"
 
+#include "passes/PlaceParts.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -61,7 +63,7 @@ FailureOr<Place> BufferPlan::placeOf(Value tensor) {
     return failure();
   buffers[*buffer].storage = Storage::Weights;
   buffers[*buffer].weight = constant;
-  return Place{*buffer, {}};
+  return Place{*buffer, {}, {}};
 }
 
 void BufferPlan::touch(const Place &place) {
@@ -84,38 +86,53 @@ LogicalResult BufferPlan::copy(Operation *before, Value from, const Place &to) {
   touch(to);
   if (from.getDefiningOp<tensor::EmptyOp>())
     return success(); // whatever is there will do
-  if (!find(from) && !constantBehind(from))
+  const Place *source = find(from);
+  if (!source && !constantBehind(from))
     return emitError(from.getLoc()) << noBuffer;
+  if (!to.strides.empty() || (source && !source->strides.empty()))
+    return before->emitOpError("needs a copy of a part of rows");
   copies[before].emplace_back(from, to);
   return success();
 }
 
-/// The place of a slice that is contiguous: whole in all axes but the first.
+/// The place of a slice: whole in all axes but the first, or of a tensor whose
+/// inner extents are known.
 FailureOr<Place> BufferPlan::slice(Operation *op, Place place, Value whole,
                                    ArrayRef<OpFoldResult> offsets,
                                    ArrayRef<OpFoldResult> sizes,
                                    ArrayRef<OpFoldResult> steps) {
   auto type = cast<RankedTensorType>(whole.getType());
+  int64_t bytes = elementBytes(type.getElementType());
   std::optional<SmallVector<BatchSize>> shape = evaluateShape(whole);
   std::optional<BatchSize> stride =
       shape ? evaluateCount(ArrayRef(*shape).drop_front()) : std::nullopt;
   if (stride)
-    stride =
-        multiply(*stride, BatchSize{elementBytes(type.getElementType()), 0});
+    stride = multiply(*stride, BatchSize{bytes, 0});
   auto extentOf = [](OpFoldResult size) -> std::optional<BatchSize> {
     if (std::optional<int64_t> constant = getConstantIntValue(size))
       return BatchSize{*constant, 0};
     return evaluateBatchSize(cast<Value>(size));
   };
-  if (!llvm::all_of(steps, isOneInteger))
-    stride = std::nullopt;
-  for (unsigned axis = 1; stride && axis < offsets.size(); ++axis)
-    if (!isZeroInteger(offsets[axis]) ||
-        extentOf(sizes[axis]) != (*shape)[axis])
-      stride = std::nullopt;
-  if (!stride)
+  bool inOrder = llvm::all_of(steps, isOneInteger), isWhole = inOrder && stride;
+  bool isKnown =
+      inOrder && type.getRank() > 0 &&
+      llvm::none_of(type.getShape().drop_front(), ShapedType::isDynamic);
+  for (unsigned axis = 1; axis < offsets.size(); ++axis) {
+    isWhole = isWhole && isZeroInteger(offsets[axis]) &&
+              extentOf(sizes[axis]) == (*shape)[axis];
+    isKnown &= getConstantIntValue(offsets[axis]).has_value();
+  }
+  if (isWhole && place.strides.empty()) {
+    place.steps.emplace_back(offsets.front(), *stride);
+    return place;
+  }
+  if (!isKnown)
     return op->emitOpError("is not a slice along the outermost axis");
-  place.steps.emplace_back(offsets.front(), *stride);
+  if (place.strides.empty())
+    place.strides = denseStrides(type.getShape());
+  for (auto [offset, apart] : llvm::zip_equal(offsets, place.strides))
+    if (!isZeroInteger(offset))
+      place.steps.emplace_back(offset, BatchSize{apart * bytes, 0});
   return place;
 }
 
@@ -130,7 +147,7 @@ FailureOr<Place> BufferPlan::destinationOf(tensor::InsertSliceOp insert) {
   FailureOr<unsigned> buffer = makeBuffer(whole);
   if (failed(buffer))
     return failure();
-  return Place{*buffer, {}};
+  return Place{*buffer, {}, {}};
 }
 
 LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
@@ -144,6 +161,12 @@ LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
   if (failed(target))
     return failure();
   places[insert.getResult()] = whole;
+  const Place *made = find(insert.getSource());
+  if (made && made->buffer == target->buffer && made->steps == target->steps &&
+      made->strides == target->strides) {
+    touch(*target);
+    return success(); // there already
+  }
 
   // A value that is only made to be inserted is made in place.
   auto isKnownBefore = [&](OpFoldResult index, const Buffer &buffer) {
@@ -156,7 +179,7 @@ LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
     Buffer &buffer = buffers[source->buffer];
     if (buffer.storage == Storage::Arena && source->steps.empty() &&
         buffer.reads == 0 && buffer.block == insert->getBlock() &&
-        insert.getSource().hasOneUse() &&
+        insert.getSource().hasOneUse() && target->strides.empty() &&
         isKnownBefore(target->steps.back().first, buffer)) {
       unsigned inserted = source->buffer;
       // What starts here is written where the value is made.
@@ -189,8 +212,8 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
            loop.getRegionIterArgs(), loop.getInitArgs(), loop.getResults())) {
     const Place *start = find(init);
     // An init that only the loop uses is where the loop goes on.
-    if (start && start->steps.empty() && init.hasOneUse() &&
-        bufferAt(*start).storage == Storage::Arena &&
+    if (start && start->steps.empty() && start->strides.empty() &&
+        init.hasOneUse() && bufferAt(*start).storage == Storage::Arena &&
         bufferAt(*start).block == loop->getBlock() &&
         bufferAt(*start).reads == 0) {
       carried.push_back(*start);
@@ -199,7 +222,7 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
       if (failed(buffer))
         return failure();
       buffers[*buffer].block = loop->getBlock();
-      carried.push_back(Place{*buffer, {}});
+      carried.push_back(Place{*buffer, {}, {}});
       if (failed(copy(loop, init, carried.back())))
         return failure();
     }
@@ -218,7 +241,8 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
   ++now;
   for (auto [value, place] : llvm::zip_equal(yield.getOperands(), carried)) {
     const Place *from = find(value);
-    if (from && from->buffer == place.buffer && from->steps.empty())
+    if (from && from->buffer == place.buffer && from->steps.empty() &&
+        from->strides.empty())
       continue;
     bool isCarried = from && llvm::any_of(carried, [&](const Place &other) {
                        return other.buffer == from->buffer;
@@ -232,9 +256,10 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
     FailureOr<unsigned> buffer = makeBuffer(value);
     if (failed(buffer))
       return failure();
-    copies[yield].insert(copies[yield].begin(), {value, Place{*buffer, {}}});
+    copies[yield].insert(copies[yield].begin(),
+                         {value, Place{*buffer, {}, {}}});
     touch(value);
-    places[value] = Place{*buffer, {}};
+    places[value] = Place{*buffer, {}, {}};
     if (failed(copy(yield, value, place)))
       return failure();
   }
@@ -248,7 +273,7 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
 LogicalResult BufferPlan::visitReturn(func::ReturnOp op) {
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
     const Place *place = find(value);
-    if (place && place->steps.empty() &&
+    if (place && place->steps.empty() && place->strides.empty() &&
         bufferAt(*place).storage == Storage::Arena) {
       buffers[place->buffer].storage = Storage::Output;
       buffers[place->buffer].index = index;
@@ -259,9 +284,37 @@ LogicalResult BufferPlan::visitReturn(func::ReturnOp op) {
       return failure();
     buffers[*buffer].storage = Storage::Output;
     buffers[*buffer].index = index;
-    if (failed(copy(op, value, Place{*buffer, {}})))
+    if (failed(copy(op, value, Place{*buffer, {}, {}})))
       return failure();
   }
+  return success();
+}
+
+/// Views are where their source is. Of parts of rows there are such with more
+/// axes, and back.
+LogicalResult BufferPlan::visitView(Operation *view) {
+  const Place *place = find(view->getOperand(0));
+  if (!place)
+    return success();
+  Place same = *place;
+  if (!same.strides.empty()) {
+    if (auto expand = dyn_cast<tensor::ExpandShapeOp>(view)) {
+      same.strides =
+          expandedStrides(expand.getResultType().getShape(),
+                          expand.getReassociationIndices(), place->strides);
+    } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(view)) {
+      SmallVector<int64_t> strides;
+      for (const ReassociationIndices &group :
+           collapse.getReassociationIndices())
+        strides.push_back(place->strides[group.back()]);
+      if (place->strides != expandedStrides(collapse.getSrcType().getShape(),
+                                            collapse.getReassociationIndices(),
+                                            strides))
+        return view->emitOpError("is a view of a part of rows");
+      same.strides = strides;
+    }
+  }
+  places[view->getResult(0)] = std::move(same);
   return success();
 }
 
@@ -272,14 +325,16 @@ LogicalResult BufferPlan::visit(Operation *op) {
       .Case([&](tensor::InsertSliceOp insert) { return visitInsert(insert); })
       .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
       .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(
-          [&](Operation *view) {
-            if (const Place *place = find(view->getOperand(0))) {
-              Place same = *place;
-              places[view->getResult(0)] = same;
-            }
-            return success();
-          })
-      .Case([&](tensor::ExtractSliceOp extract) {
+          [&](Operation *view) { return visitView(view); })
+      .Case([&](tensor::ExtractSliceOp extract) -> LogicalResult {
+        // A slot of a buffer that is about to be filled.
+        if (Value unset = extract.getSource();
+            unset.getDefiningOp<tensor::EmptyOp>() && !find(unset)) {
+          FailureOr<unsigned> buffer = makeBuffer(unset);
+          if (failed(buffer))
+            return failure();
+          places[unset] = Place{*buffer, {}, {}};
+        }
         FailureOr<Place> whole = placeOf(extract.getSource());
         if (failed(whole))
           return failure();
@@ -302,7 +357,7 @@ LogicalResult BufferPlan::visit(Operation *op) {
         FailureOr<unsigned> buffer = makeBuffer(elements.getResult());
         if (failed(buffer))
           return failure();
-        places[elements.getResult()] = Place{*buffer, {}};
+        places[elements.getResult()] = Place{*buffer, {}, {}};
         return success();
       })
       .Case([&](UnrealizedConversionCastOp cast) -> LogicalResult {
@@ -314,7 +369,7 @@ LogicalResult BufferPlan::visit(Operation *op) {
           if (failed(buffer))
             return failure();
           buffers[*buffer].block = cast->getBlock();
-          places[result] = Place{*buffer, {}};
+          places[result] = Place{*buffer, {}, {}};
         } else if (const Place *place = find(source)) {
           Place same = *place;
           places[result] = same;
@@ -363,7 +418,7 @@ LogicalResult BufferPlan::run() {
       return failure();
     buffers[*buffer].storage = Storage::Input;
     buffers[*buffer].index = argument.getArgNumber();
-    places[argument] = Place{*buffer, {}};
+    places[argument] = Place{*buffer, {}, {}};
   }
   if (failed(visit(function.front())))
     return failure();

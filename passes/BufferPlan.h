@@ -40,6 +40,8 @@ struct Buffer {
 struct Place {
   unsigned buffer = 0;
   llvm::SmallVector<std::pair<mlir::OpFoldResult, BatchSize>, 2> steps;
+  /// Elements from one to the next along each axis; none where that is dense.
+  llvm::SmallVector<int64_t> strides;
 };
 
 /// Gives each tensor between the kernels of a function, whose kernels take
@@ -76,6 +78,7 @@ private:
   llvm::LogicalResult visitLoop(mlir::scf::ForOp loop);
   llvm::FailureOr<Place> destinationOf(mlir::tensor::InsertSliceOp insert);
   llvm::LogicalResult visitInsert(mlir::tensor::InsertSliceOp insert);
+  llvm::LogicalResult visitView(mlir::Operation *view);
   llvm::LogicalResult visitReturn(mlir::func::ReturnOp op);
 
   llvm::FailureOr<unsigned> makeBuffer(mlir::Value tensor);

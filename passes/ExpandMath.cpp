@@ -131,6 +131,48 @@ struct ExpandErfPlusOne : OpRewritePattern<math::ErfOp> {
   VectorMathTarget target;
 };
 
+/// z / (1 + z) or 1 / (1 + z) with z = e^-|x|, as `ktn.sigmoid` is written, in
+/// one sequence.
+struct ExpandSigmoid : OpRewritePattern<arith::DivFOp> {
+  ExpandSigmoid(MLIRContext *context, VectorMathTarget target)
+      : OpRewritePattern(context), target(target) {}
+
+  LogicalResult matchAndRewrite(arith::DivFOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
+    auto choice = op.getLhs().getDefiningOp<arith::SelectOp>();
+    if (!sum || !choice || !matchPattern(choice.getFalseValue(), m_OneFloat()))
+      return rewriter.notifyMatchFailure(op, "is not of 1 + z");
+    Value z = choice.getTrueValue();
+    if (!(matchPattern(sum.getLhs(), m_OneFloat()) && sum.getRhs() == z) &&
+        !(matchPattern(sum.getRhs(), m_OneFloat()) && sum.getLhs() == z))
+      return rewriter.notifyMatchFailure(op, "is not of 1 + z");
+    auto exp = z.getDefiningOp<math::ExpOp>();
+    auto minus =
+        exp ? exp.getOperand().getDefiningOp<arith::NegFOp>() : nullptr;
+    auto magnitude =
+        minus ? minus.getOperand().getDefiningOp<math::AbsFOp>() : nullptr;
+    auto isBelow = choice.getCondition().getDefiningOp<arith::CmpFOp>();
+    if (!magnitude || !isBelow ||
+        isBelow.getPredicate() != arith::CmpFPredicate::OLT ||
+        isBelow.getLhs() != magnitude.getOperand() ||
+        !matchPattern(isBelow.getRhs(), m_AnyZeroFloat()))
+      return rewriter.notifyMatchFailure(op, "z is not e^-|x|");
+    Type type = op.getType(), compute = computeType(type);
+    if (!compute)
+      return rewriter.notifyMatchFailure(op, "has a type of its own");
+    Value x = magnitude.getOperand();
+    if (compute != type)
+      x = arith::ExtFOp::create(rewriter, op.getLoc(), compute, x);
+    Value y = VectorMath(rewriter, op.getLoc(), compute, target).sigmoid(x);
+    if (compute != type)
+      y = arith::TruncFOp::create(rewriter, op.getLoc(), type, y);
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+  VectorMathTarget target;
+};
+
 /// x^n by the x^y of floats: every 32-bit n is one in f64, in which pow works.
 struct ExpandIntegerPower : OpRewritePattern<math::FPowIOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -212,12 +254,14 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();
-    RewritePatternSet integerPowers(context);
-    integerPowers.add<ExpandIntegerPower>(context);
-    walkAndApplyPatterns(getOperation(), std::move(integerPowers));
+    VectorMathTarget target{hasFma, hasRounding};
+    // What is made of functions that are expanded below.
+    RewritePatternSet compounds(context);
+    compounds.add<ExpandIntegerPower>(context);
+    compounds.add<ExpandSigmoid>(context, target);
+    walkAndApplyPatterns(getOperation(), std::move(compounds));
 
     RewritePatternSet patterns(context);
-    VectorMathTarget target{hasFma, hasRounding};
     patterns.add<ExpandExpOfNonPositive, ExpandErfPlusOne,
                  ExpandUnary<math::ExpOp, &VectorMath::exp>,
                  ExpandUnary<math::ExpM1Op, &VectorMath::expm1>,

@@ -2,6 +2,7 @@
 #include "passes/BatchSizes.h"
 #include "passes/KernelGroups.h"
 #include "passes/Passes.h"
+#include "passes/PlaceParts.h"
 #include "passes/UnitAxes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -431,11 +432,16 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
 
   void runOnOperation() override {
+    SmallVector<func::FuncOp> functions;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && !function->hasAttr("ktn.kernel"))
+        functions.push_back(function);
     Outliner outliner(getOperation());
-    for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
-      if (!function.isExternal() && !function->hasAttr("ktn.kernel") &&
-          failed(run(function, outliner)))
+    for (func::FuncOp function : functions)
+      if (failed(run(function, outliner)))
         return signalPassFailure();
+    if (fuse)
+      llvm::for_each(functions, placeParts);
   }
 
   LogicalResult run(func::FuncOp function, Outliner &outliner) {

@@ -1,6 +1,8 @@
 //===- KernelGroups.cpp - which ops are computed together -----------------===//
 #include "passes/KernelGroups.h"
 
+#include "passes/PlaceParts.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -110,6 +112,15 @@ static bool isRowReduction(Operation *op) {
   return llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
     return generic.getMatchingIndexingMap(input).isIdentity();
   });
+}
+
+/// Whether what `op` joins can be written in its places by the kernels that
+/// make it.
+static bool writesPieces(Operation *op) {
+  return isa<tensor::ConcatOp>(op) &&
+         llvm::all_of(op->getOperandTypes(), [](Type piece) {
+           return canBeSlice(cast<RankedTensorType>(piece));
+         });
 }
 
 //===----------------------------------------------------------------------===//
@@ -450,7 +461,8 @@ SmallVector<KernelGroup> Grouper::run(bool fuse) {
        [&](Members &members) {
          if (kindOf(members.front()) == "reduce")
            growEpilogue(members);
-         absorbProducers(members);
+         if (!writesPieces(members.front()))
+           absorbProducers(members);
          return kindOf(members.front());
        });
   each([](Operation *) { return true; },

@@ -2,6 +2,7 @@
 #include "passes/BatchSizes.h"
 #include "passes/BufferPlan.h"
 #include "passes/Passes.h"
+#include "passes/PlaceParts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -102,9 +103,46 @@ Value Rewriter::offsetOf(const Place &place, Location loc) {
   return offset;
 }
 
+/// Whether `type` goes from element to element as `place` does.
+static bool hasStridesOf(MemRefType type, const Place &place) {
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return false;
+  if (place.strides.empty())
+    return type.getLayout().isIdentity();
+  return place.strides.size() == strides.size() &&
+         llvm::all_of(llvm::zip(type.getShape(), strides, place.strides),
+                      [](auto axis) {
+                        auto [extent, stride, wanted] = axis;
+                        return extent == 1 || stride == wanted;
+                      });
+}
+
+/// The memory at `offset` as `type`, whose open extents are `sizes`.
 Value Rewriter::viewAt(Value base, Value offset, MemRefType type,
                        ArrayRef<Value> sizes, Location loc) {
-  return memref::ViewOp::create(b, loc, type, base, offset, sizes);
+  if (type.getLayout().isIdentity())
+    return memref::ViewOp::create(b, loc, type, base, offset, sizes);
+  SmallVector<int64_t> strides;
+  int64_t none = 0;
+  [[maybe_unused]] LogicalResult known =
+      type.getStridesAndOffset(strides, none);
+  assert(succeeded(known) && "the type was compared with its place");
+  // Of the parts of rows the first element; the strides lead to the others.
+  auto first = MemRefType::get({1}, type.getElementType());
+  Value start =
+      memref::ViewOp::create(b, loc, first, base, offset, ValueRange());
+  SmallVector<OpFoldResult> extents = getAsIndexOpFoldResult(
+      b.getContext(), SmallVector<int64_t>(type.getShape()));
+  for (OpFoldResult &extent : extents)
+    if (ShapedType::isDynamic(*getConstantIntValue(extent))) {
+      extent = sizes.front();
+      sizes = sizes.drop_front();
+    }
+  return memref::ReinterpretCastOp::create(
+      b, loc, type, start, b.getIndexAttr(0), extents,
+      getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
 Value Rewriter::bytesOf(const Place &place, BatchSize bytes, Location loc) {
@@ -143,7 +181,7 @@ Value Rewriter::view(Value tensor, MemRefType type, DictionaryAttr packed,
                   type, {}, loc);
   }
   const Place *place = plan.find(tensor);
-  if (!place)
+  if (!place || !hasStridesOf(type, *place))
     return {};
   SmallVector<Value> sizes;
   std::optional<SmallVector<BatchSize>> shape = evaluateShape(tensor);
@@ -283,6 +321,8 @@ LogicalResult Rewriter::emitCall(func::CallOp call) {
         return call.emitOpError("operand #")
                << index << " is not a constant, which the kernel wants packed";
       memref = view(tensor, type, packing, call.getLoc());
+      if (callee.getArgAttr(index, slotAttr))
+        callee.setArgAttr(index, "llvm.noalias", b.getUnitAttr());
     }
     if (!memref)
       return call.emitOpError("operand #") << index << " has no buffer";

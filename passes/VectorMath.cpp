@@ -175,6 +175,22 @@ Value VectorMath::withSignOf(Value magnitude, Value x) {
   return asFloat(orBits(asInteger(magnitude), signBit(x)));
 }
 
+/// x / divisor for a divisor in [1, 2], by its reciprocal: the division of 16
+/// lanes takes 16 cycles, in which they could be multiplied 32 times. The cubic
+/// p, whose relative error e is a Chebyshev polynomial, is off by 2^-9.1, and
+/// p (1 + e) by e^2; a step on what is left of x makes it e^4.
+Value VectorMath::dividedByOneToTwo(Value x, Value divisor) {
+  if (isDouble() || !target.fma)
+    return div(x, divisor);
+  static constexpr double cubic[] = {2.828422784805298, -2.9393413066864014,
+                                     1.3310225009918213, -0.2218370884656906};
+  Value minus = negate(divisor);
+  Value p = horner(divisor, cubic);
+  Value reciprocal = fma(p, fma(minus, p, constant(1.0)), p);
+  Value quotient = mul(x, reciprocal);
+  return fma(fma(minus, quotient, x), reciprocal, quotient);
+}
+
 Value VectorMath::horner(Value x, ArrayRef<double> coefficients) {
   Value sum = constant(coefficients.back());
   for (double coefficient : llvm::reverse(coefficients.drop_back()))
@@ -239,10 +255,8 @@ Value VectorMath::expTail(Value r, ArrayRef<double> coefficients) {
 
 /// e^(x + low), where `low` may be null. 2^k in two factors, so that results
 /// underflow gradually and overflow to infinity without a test.
-Value VectorMath::scaledExp(Value x, Value low, bool mayBePositive) {
-  x = atLeast(x, table.expLow);
-  if (mayBePositive)
-    x = atMost(x, table.expHigh);
+Value VectorMath::scaledExp(Value x, Value low) {
+  x = atMost(atLeast(x, table.expLow), table.expHigh);
   Reduced reduced = reduceByLn2(x);
   Value r = low ? add(reduced.r, low) : reduced.r;
   Value tail = expTail(r, table.exp);
@@ -254,8 +268,13 @@ Value VectorMath::scaledExp(Value x, Value low, bool mayBePositive) {
 
 Value VectorMath::exp(Value x) { return scaledExp(x, /*low=*/nullptr); }
 
+/// A number far below the normal ones is one among them times a constant.
 Value VectorMath::expOfNonPositive(Value x) {
-  return scaledExp(x, /*low=*/nullptr, /*mayBePositive=*/false);
+  double far = std::ldexp(1.0, 3 * table.mantissaBits);
+  Reduced reduced = reduceByLn2(atLeast(x, table.expLow));
+  Value scale = powerOfTwo(asInteger(reduced.shifted), far);
+  return mul(fma(expTail(reduced.r, table.exp), scale, scale),
+             constant(1 / far));
 }
 
 Value VectorMath::expFlushed(Value x) {
@@ -282,7 +301,16 @@ Value VectorMath::tanh(Value x) {
   Value scale = powerOfTwo(asInteger(reduced.shifted));
   Value m =
       fma(scale, expTail(reduced.r, table.expm1), sub(scale, constant(1.0)));
-  return withSignOf(abs(div(m, add(m, constant(2.0)))), x);
+  return withSignOf(abs(dividedByOneToTwo(m, add(m, constant(2.0)))), x);
+}
+
+/// z = e^-|x| is in [0, 1]: z / (1 + z) for negative x, or else 1 / (1 + z).
+Value VectorMath::sigmoid(Value x) {
+  Value one = constant(1.0);
+  Value z =
+      expOfNonPositive(asFloat(orBits(asInteger(x), integer(bitsOf(-0.0)))));
+  Value top = select(lessThan(x, constant(0.0)), z, one);
+  return dividedByOneToTwo(top, add(one, z));
 }
 
 /// |x| < 0.9375: x + x p(x^2). Beyond, f32: 1 - 1/p(|x|)^8; f64:

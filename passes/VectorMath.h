@@ -20,8 +20,8 @@ struct VectorMathTarget {
 /// values and gradual underflow are right.
 ///
 /// Largest errors in units of the last place, over all f32 values (tests/ulp):
-/// exp 1.1, log 1.0, log1p 1.6, expm1 1.6, tanh 2.6, erf 3.0, sin and cos 1.8,
-/// pow 0.6. Of f64, sampled: 3.
+/// exp 1.1, log 1.0, log1p 1.6, expm1 1.6, tanh 2.6, sigmoid 2.5, erf 3.0, sin
+/// and cos 1.8, pow 0.6. Of f64, sampled: 3.
 class VectorMath {
 public:
   /// For values of `type`: f32, f64 or a vector of either.
@@ -38,6 +38,8 @@ public:
   mlir::Value log(mlir::Value x);
   mlir::Value log1p(mlir::Value x);
   mlir::Value tanh(mlir::Value x);
+  /// 1 / (1 + e^-x).
+  mlir::Value sigmoid(mlir::Value x);
   mlir::Value erf(mlir::Value x);
   /// erf to 6.1 ulp (f32), for sums with numbers that are not smaller.
   mlir::Value erfForSum(mlir::Value x);
@@ -108,6 +110,7 @@ private:
 
   mlir::Value abs(mlir::Value x);
   mlir::Value negate(mlir::Value x);
+  mlir::Value dividedByOneToTwo(mlir::Value x, mlir::Value divisor);
   mlir::Value signBit(mlir::Value x);
   mlir::Value withSignOf(mlir::Value magnitude, mlir::Value x);
   mlir::Value horner(mlir::Value x, llvm::ArrayRef<double> coefficients);
@@ -118,8 +121,7 @@ private:
 
   Reduced reduceByLn2(mlir::Value x);
   mlir::Value expTail(mlir::Value r, llvm::ArrayRef<double> coefficients);
-  mlir::Value scaledExp(mlir::Value x, mlir::Value low,
-                        bool mayBePositive = true);
+  mlir::Value scaledExp(mlir::Value x, mlir::Value low);
   mlir::Value exponentAsFloat(mlir::Value exponent);
   LogParts splitForLog(mlir::Value x);
   mlir::Value logOfParts(LogParts parts);

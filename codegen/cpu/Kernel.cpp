@@ -11,9 +11,21 @@ using namespace mlir;
 
 namespace keratin {
 
-static MemRefType memrefType(Type tensor) {
+static MemRefType memrefType(Type tensor, ArrayRef<int64_t> strides = {}) {
   auto type = cast<RankedTensorType>(tensor);
-  return MemRefType::get(type.getShape(), type.getElementType());
+  MemRefLayoutAttrInterface layout;
+  if (!strides.empty())
+    layout = StridedLayoutAttr::get(type.getContext(), /*offset=*/0, strides);
+  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+}
+
+/// The strides that a kernel was told for an argument; none of a dense one.
+static ArrayRef<int64_t> stridesOf(func::FuncOp kernel, unsigned argument) {
+  auto known =
+      kernel.getArgAttrOfType<DenseI64ArrayAttr>(argument, "ktn.strides");
+  auto type = dyn_cast<RankedTensorType>(kernel.getArgumentTypes()[argument]);
+  return known && type && type.getRank() == known.size() ? known.asArrayRef()
+                                                         : ArrayRef<int64_t>();
 }
 
 SmallVector<func::FuncOp> kernelsOf(ModuleOp module) {
@@ -32,9 +44,9 @@ Kernel::Kernel(func::FuncOp from)
 void Kernel::start() {
   enoughParts = 256; // for any number of threads
   SmallVector<Type> types(source.getArgumentTypes());
-  for (Type &type : types)
+  for (auto [number, type] : llvm::enumerate(types))
     if (isa<RankedTensorType>(type))
-      type = memrefType(type);
+      type = memrefType(type, stridesOf(source, number));
   target = cast<func::FuncOp>(source->cloneWithoutRegions());
   target.setType(b.getFunctionType(types, {}));
   target.removeResAttrsAttr();

@@ -129,13 +129,28 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel) {
   call.erase();
 }
 
+/// Whether `value` is a slice of a buffer that is made of parts, each by a
+/// kernel of its own (passes/PlaceParts.h).
+static bool isSlot(Value value) {
+  if (auto view = value.getDefiningOp<tensor::ExpandShapeOp>())
+    value = view.getSrc();
+  auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice)
+    return false;
+  Value whole = slice.getSource();
+  while (auto insert = whole.getDefiningOp<tensor::InsertSliceOp>())
+    whole = insert.getDest();
+  auto buffer = whole.getDefiningOp<tensor::EmptyOp>();
+  return buffer && buffer->hasAttr("ktn.buffer");
+}
+
 /// Whether kernels write their results where nothing is yet, and not to what
 /// others read.
 static LogicalResult verifyDestinations(func::CallOp call) {
   unsigned first = call.getNumOperands() - call.getNumResults();
   for (auto [number, destination] :
        llvm::enumerate(call.getOperands().drop_front(first)))
-    if (!destination.getDefiningOp<tensor::EmptyOp>())
+    if (!destination.getDefiningOp<tensor::EmptyOp>() && !isSlot(destination))
       return call.emitError("the destination of result #")
              << number << " is no tensor.empty";
   return success();

@@ -146,6 +146,32 @@ func.func @negated_magnitude(%x: vector<16xf32>) -> vector<16xf32> {
   return %2 : vector<16xf32>
 }
 
+// A sigmoid of f32 divides by a number in [1, 2]: products do.
+// CHECK-LABEL: func @sigmoid(
+// CHECK-NOT:     arith.divf
+// CHECK-NOT:     math.exp
+// CHECK:         return
+func.func @sigmoid(%x: vector<16xf32>) -> vector<16xf32> {
+  %nought = arith.constant dense<0.0> : vector<16xf32>
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  %0 = math.absf %x : vector<16xf32>
+  %1 = arith.negf %0 : vector<16xf32>
+  %2 = math.exp %1 : vector<16xf32>
+  %3 = arith.cmpf olt, %x, %nought : vector<16xf32>
+  %4 = arith.select %3, %2, %one : vector<16xi1>, vector<16xf32>
+  %5 = arith.addf %2, %one : vector<16xf32>
+  %6 = arith.divf %4, %5 : vector<16xf32>
+  return %6 : vector<16xf32>
+}
+
+// Another quotient stays one.
+// CHECK-LABEL: func @quotient(
+// CHECK:         arith.divf
+func.func @quotient(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+  %0 = arith.divf %x, %y : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
 // erf needs fewer digits where 1 is added: no choice between two ranges.
 // CHECK-LABEL: func @erf_plus_one(
 // CHECK:         arith.divf
