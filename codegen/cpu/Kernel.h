@@ -58,6 +58,7 @@ public:
   /// last arguments `begin`, `end` and `count`, and a call does the parts
   /// begin..end-1 of count. To be called before anything is emitted.
   void allowParts();
+  bool hasParts() const { return inParts; }
   /// Which of nested loops to share among calls: the outermost that has turns
   /// for many, or the one with most. `turns` are ShapedType::kDynamic where
   /// they are not known. Null when there is nothing to share, or no parts.

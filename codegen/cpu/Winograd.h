@@ -36,13 +36,14 @@ struct WinogradPlan {
   int64_t m;     ///< outputs of a tile along an axis
   int64_t block; ///< tiles that are transformed before they are multiplied
   unsigned lanes;
-  int64_t line;  ///< elements of a cache line
-  TileSize size; ///< of the products; its rows are tiles
+  int64_t line;        ///< elements of a cache line
+  TileSize size;       ///< of the products; its rows are tiles
+  bool streamsWeights; ///< from beyond the second cache
   /// What parts of the kernel share: blocks, or the columns of the products,
   /// each of them with the transforms of all inputs. Null without parts.
   enum class Shared { Blocks, Columns };
   std::optional<Shared> shared;
-  int64_t mostParts = 1;
+  int64_t mostParts = 1; ///< each has a ring of its own
 
   int64_t points() const { return (m + 2) * (m + 2); }
   int64_t panelWidth() const { return int64_t(size.vectors) * lanes; }

@@ -53,8 +53,8 @@ private:
   void transformInputs(Value firstTile, Value tiles);
   void multiply(Value tiles);
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
-  void prefetchWeights(Value point, Value panel, Value channel,
-                       unsigned vectors);
+  Value firstStep(Value row);
+  void prefetchWeights(Value point, Value panel, Value step);
   void multiplyRows(Value point, Value panel, Value row, unsigned rows,
                     unsigned vectors);
   void transformOutputs(Value firstTile, Value tiles);
@@ -323,20 +323,30 @@ void WinogradEmitter::multiplyPanel(Value point, Value panel, Value tiles,
     });
 }
 
-/// The weights are one stream, which is read from beyond the second cache but
-/// has no reason to be there: each is used for the tiles of a block only. Ahead
-/// of the end of a panel is the next one.
-void WinogradEmitter::prefetchWeights(Value point, Value panel, Value channel,
-                                      unsigned vectors) {
-  constexpr int64_t bytesAhead = 8192;
-  int64_t rowBytes =
-      plan.panelWidth() * int64_t(element.getIntOrFloatBitWidth()) / 8;
-  Value ahead = plus(channel, llvm::divideCeil(bytesAhead, rowBytes));
-  for (unsigned j = 0; j < vectors; ++j)
+/// Where the next panel of weights begins to be fetched while `row` and what
+/// follows are multiplied. The weights are one stream that comes from beyond
+/// the second cache; so that it comes all the time, each step of a panel
+/// fetches its share of the next.
+Value WinogradEmitter::firstStep(Value row) {
+  Value number =
+      arith::DivUIOp::create(b, loc, row, kernel.index(plan.size.rows));
+  return arith::MulIOp::create(b, loc, number, kernel.index(conv.channels));
+}
+
+void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
+  int64_t turns = int64_t(llvm::divideCeil(plan.block, plan.size.rows));
+  int64_t vectors = plan.size.vectors;
+  Value vector = arith::DivUIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, step, kernel.index(vectors)),
+      kernel.index(turns));
+  for (int64_t next = 0; next * turns < vectors; ++next) {
+    Value place = arith::MulIOp::create(b, loc, plus(vector, next),
+                                        kernel.index(plan.lanes));
     memref::PrefetchOp::create(
         b, loc, weights,
-        ValueRange{point, panel, ahead, kernel.index(int64_t(j) * plan.lanes)},
+        ValueRange{point, plus(panel, 1), kernel.index(0), place},
         /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+  }
 }
 
 /// A tile of sums in registers: rows by vectors of columns.
@@ -349,11 +359,13 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
   SmallVector<Value> start(rows * vectors, zero), places;
   for (unsigned i = 0; i < rows; ++i)
     places.push_back(plus(row, i));
+  Value step = firstStep(row);
   SmallVector<Value> sums = emitLoop(
       b, loc, kernel.index(0), kernel.index(conv.channels), kernel.index(1),
       start, [&](Value channel, ValueRange before) {
         SmallVector<Value> factors, after;
-        prefetchWeights(point, panel, channel, vectors);
+        prefetchWeights(point, panel,
+                        arith::AddIOp::create(b, loc, step, channel));
         for (unsigned j = 0; j < vectors; ++j)
           factors.push_back(vector::LoadOp::create(
               b, loc, type, weights,

@@ -179,22 +179,28 @@ std::optional<WindowConv> WindowReader::run() {
 //===----------------------------------------------------------------------===//
 // How, and when
 //
-// Costs are in issue slots of FMAs, as those of TileSizes. What a transform of
-// the vectors of one tile takes was measured, loads and stores included.
+// Costs are in issue slots of FMAs, as those of TileSizes. What the transforms
+// of the vectors of a tile take was measured, with their loads and stores.
 //===----------------------------------------------------------------------===//
 
-/// What the second cache holds of a block and of weights.
-static constexpr int64_t cacheBytes = 1 << 20;
-/// What arrives from the third cache and from memory in one slot.
-static constexpr int64_t cachedBytesOfSlot = 5, bytesOfSlot = 3;
+/// What the second cache holds of weights, and of them and a ring.
+static constexpr int64_t cachedWeightBytes = 1 << 20, cacheBytes = 5 << 18;
+/// What arrives in a slot from the third cache, where little is, and from where
+/// the weights of a model are.
+static constexpr int64_t cachedBytesOfSlot = 4, bytesOfSlot = 2;
+/// Scratch memory of all parts of a kernel, where it has two.
+static constexpr int64_t mostScratchBytes = 8 << 20;
+static constexpr int64_t mostParts = 16;
 
 namespace {
 class Planner {
 public:
-  Planner(const WindowConv &conv, unsigned bits, const VectorUnit &unit)
-      : conv(conv), unit(unit), lanes(unit.bits / bits), bytes(bits / 8) {}
+  Planner(const WindowConv &conv, unsigned bits, bool inParts,
+          const VectorUnit &unit)
+      : conv(conv), unit(unit), lanes(unit.bits / bits), bytes(bits / 8),
+        inParts(inParts) {}
 
-  WinogradPlan plan(int64_t m) const;
+  WinogradPlan plan(int64_t m);
   int64_t costOf(const WinogradPlan &plan) const;
   int64_t costOfSums() const;
 
@@ -203,95 +209,136 @@ private:
   int64_t vectors(int64_t elements) const {
     return int64_t(llvm::divideCeil(elements, lanes));
   }
-  /// Of products that read `weights` elements while they last.
-  int64_t streamed(int64_t cost, int64_t weights, int64_t rate) const {
-    return std::max(cost, weights * bytes / rate);
-  }
   TileSize tile(int64_t rows, int64_t stride) const {
     return productTile(rows, vectors(conv.filters),
                        {cachedRows(stride * bytes), 8}, unit);
   }
+  int64_t weightBytes(const WinogradPlan &plan) const {
+    return plan.points() * conv.channels * plan.panels() * plan.panelWidth() *
+           bytes;
+  }
+  int64_t blocksOf(const WinogradPlan &plan) const {
+    return int64_t(
+        llvm::divideCeil(images() * plan.tilesOfImage(), plan.block));
+  }
+  int64_t costOfProducts(const WinogradPlan &plan) const;
+  int64_t costOfInputs(const WinogradPlan &plan) const;
+  int64_t costOfOutputs(const WinogradPlan &plan) const;
+  int64_t costOfScratch(const WinogradPlan &plan) const;
+  double costInParts(WinogradPlan &plan) const;
 
   const WindowConv &conv;
   const VectorUnit &unit;
   int64_t lanes, bytes;
+  bool inParts;
 };
 } // namespace
 
 /// The convolution as sums over the window.
 int64_t Planner::costOfSums() const {
+  int64_t sums = 9 * conv.channels;
   int64_t ofRow = productCost(conv.width, vectors(conv.filters),
                               tile(conv.width, conv.channels));
-  int64_t sums = 9 * conv.channels;
-  return streamed(images() * conv.height * sums * ofRow, sums * conv.filters,
-                  bytesOfSlot);
+  return images() * conv.height * sums * ofRow +
+         sums * conv.filters * bytes / bytesOfSlot;
+}
+
+/// Blocks of products, and of the stream of weights beside them what they
+/// cannot hide.
+int64_t Planner::costOfProducts(const WinogradPlan &plan) const {
+  int64_t stream = weightBytes(plan) / bytesOfSlot;
+  bool kept = weightBytes(plan) <= cachedWeightBytes;
+  auto ofBlock = [&](int64_t tiles, bool first) {
+    int64_t cost = plan.points() * conv.channels *
+                   productCost(tiles, vectors(conv.filters), plan.size);
+    if (kept && !first)
+      return cost;
+    return std::max(cost, stream) + std::min(cost, stream) / 4;
+  };
+  int64_t blocks = blocksOf(plan);
+  int64_t rest = images() * plan.tilesOfImage() - (blocks - 1) * plan.block;
+  if (blocks == 1)
+    return ofBlock(rest, true);
+  return ofBlock(plan.block, true) + (blocks - 2) * ofBlock(plan.block, false) +
+         ofBlock(rest, false);
+}
+
+int64_t Planner::costOfInputs(const WinogradPlan &plan) const {
+  return images() * plan.tilesOfImage() * vectors(conv.channels) *
+         (plan.m == 2 ? 120 : 400);
+}
+
+int64_t Planner::costOfOutputs(const WinogradPlan &plan) const {
+  return images() * plan.tilesOfImage() * vectors(conv.filters) *
+         (plan.m == 2 ? 80 : 240);
+}
+
+/// A ring that the cache does not hold is written and read twice.
+int64_t Planner::costOfScratch(const WinogradPlan &plan) const {
+  int64_t weights = weightBytes(plan);
+  int64_t left = cacheBytes - (weights <= cachedWeightBytes ? weights : 0);
+  int64_t outside = plan.scratchElements() * bytes - left;
+  return std::max<int64_t>(outside, 0) * 4 / cachedBytesOfSlot * blocksOf(plan);
 }
 
 int64_t Planner::costOf(const WinogradPlan &plan) const {
-  int64_t tiles = images() * plan.tilesOfImage();
-  int64_t weights =
-      plan.points() * conv.channels * plan.panels() * plan.panelWidth();
-  auto ofBlock = [&](int64_t tiles, int64_t rate) {
-    int64_t cost = plan.points() * conv.channels *
-                   productCost(tiles, vectors(conv.filters), plan.size);
-    return streamed(cost, weights, rate);
-  };
-  // Only the first block finds the weights where the last layer left them.
-  int64_t laterRate =
-      weights * bytes <= cacheBytes ? INT32_MAX : cachedBytesOfSlot;
-  int64_t blocks = llvm::divideCeil(tiles, plan.block);
-  int64_t rest = tiles - (blocks - 1) * plan.block;
-  int64_t products = blocks == 1
-                         ? ofBlock(rest, bytesOfSlot)
-                         : ofBlock(plan.block, bytesOfSlot) +
-                               (blocks - 2) * ofBlock(plan.block, laterRate) +
-                               ofBlock(rest, laterRate);
-  int64_t ofInput = plan.m == 2 ? 120 : 400, ofOutput = plan.m == 2 ? 80 : 240;
-  return products + tiles * (vectors(conv.channels) * ofInput +
-                             vectors(conv.filters) * ofOutput);
+  return costOfProducts(plan) + costOfInputs(plan) + costOfOutputs(plan) +
+         costOfScratch(plan);
 }
 
-/// The block of least cost among those whose transforms the cache holds.
-WinogradPlan Planner::plan(int64_t m) const {
-  constexpr int64_t mostTiles = 256;
+/// What a plan takes when a few threads share it, as one core counts; says in
+/// the plan how they do. Which it is must not depend on the number of threads,
+/// so that the results do not.
+double Planner::costInParts(WinogradPlan &plan) const {
+  constexpr int64_t threads = 4;
+  int64_t affordable = std::clamp<int64_t>(
+      mostScratchBytes / (plan.scratchElements() * bytes), 2, mostParts);
+  // The threads that have least to do wait for the others.
+  auto waiting = [](int64_t turns) {
+    return double(llvm::alignTo(turns, threads)) / double(turns);
+  };
+  int64_t cost = costOf(plan), inputs = costOfInputs(plan);
+  int64_t blocks = blocksOf(plan), panels = plan.panels();
+  double byBlocks = double(cost) * waiting(blocks);
+  // Parts of the columns repeat the transforms of the inputs: not too often.
+  int64_t parts = std::min({cost / (8 * inputs) + 1, panels, affordable});
+  double byColumns =
+      double(cost + (std::min(parts, threads) - 1) * inputs) * waiting(parts);
+  if (parts > 1 && byColumns < byBlocks) {
+    plan.shared = WinogradPlan::Shared::Columns;
+    plan.mostParts = parts;
+    return byColumns;
+  }
+  bool severalBlocks = blocks > 1 || !conv.images;
+  plan.shared = severalBlocks ? std::optional(WinogradPlan::Shared::Blocks)
+                              : std::nullopt;
+  plan.mostParts = !conv.images ? affordable : std::min(blocks, affordable);
+  return byBlocks;
+}
+
+/// The block of least cost.
+WinogradPlan Planner::plan(int64_t m) {
+  constexpr int64_t mostTiles = 128;
   WinogradPlan plan, best;
   plan.conv = conv;
   plan.m = m;
   plan.lanes = lanes;
   plan.line = 64 / bytes;
-  int64_t bestCost = INT64_MAX;
   int64_t tiles = images() * plan.tilesOfImage();
-  for (plan.block = 1; plan.block <= std::min(tiles, mostTiles); ++plan.block) {
-    if (plan.block > 8 && plan.scratchElements() * bytes > cacheBytes)
-      break;
-    plan.size = tile(plan.block, plan.rowStride(conv.channels));
-    int64_t cost = costOf(plan);
-    // At equal cost the larger block, which reads the weights less often.
-    if (cost <= bestCost) {
+  double bestCost = 0;
+  for (int64_t block = std::min(tiles, mostTiles); block > 0; --block) {
+    plan.block = block;
+    plan.size = tile(block, plan.rowStride(conv.channels));
+    double cost = inParts ? costInParts(plan) : double(costOf(plan));
+    // A little is not worth another block, which reads the weights again.
+    if (bestCost == 0 || cost < .98 * bestCost) {
       best = plan;
       bestCost = cost;
     }
   }
+  best.streamsWeights =
+      weightBytes(best) > cachedWeightBytes || blocksOf(best) <= 2;
   return best;
-}
-
-/// Lets calls of the kernel share the blocks, or the columns of few blocks.
-static void sharePlan(WinogradPlan &plan, const Kernel &kernel, int64_t bytes) {
-  constexpr int64_t mostBytes = 16 << 20, mostParts = 16;
-  std::optional<int64_t> blocks;
-  if (plan.conv.images)
-    blocks =
-        llvm::divideCeil(*plan.conv.images * plan.tilesOfImage(), plan.block);
-  std::optional<unsigned> shared =
-      kernel.pickShared({blocks.value_or(ShapedType::kDynamic), plan.panels()});
-  if (!shared)
-    return;
-  plan.shared = *shared == 0 ? WinogradPlan::Shared::Blocks
-                             : WinogradPlan::Shared::Columns;
-  int64_t turns = *shared == 0 ? blocks.value_or(mostParts) : plan.panels();
-  int64_t affordable = mostBytes / (plan.scratchElements() * bytes);
-  plan.mostParts =
-      std::clamp<int64_t>(affordable, 2, std::min(turns, mostParts));
 }
 
 std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
@@ -304,19 +351,16 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
     return std::nullopt;
   unsigned bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
-  Planner planner(*conv, bits, unit);
-  WinogradPlan plan = planner.plan(choice == Winograd::F2 ? 2 : 4);
-  if (choice == Winograd::Auto) {
-    // Sums need no memory and round less: they go where they are nearly as
-    // fast.
-    WinogradPlan small = planner.plan(2);
-    if (planner.costOf(small) < planner.costOf(plan))
-      plan = small;
-    if (planner.costOf(plan) > planner.costOfSums() / 8 * 7)
-      return std::nullopt;
-  }
-  sharePlan(plan, kernel, bits / 8);
-  return plan;
+  Planner planner(*conv, bits, kernel.hasParts(), unit);
+  if (choice != Winograd::Auto)
+    return planner.plan(choice == Winograd::F2 ? 2 : 4);
+  WinogradPlan two = planner.plan(2), four = planner.plan(4);
+  int64_t costOfTwo = planner.costOf(two), costOfFour = planner.costOf(four);
+  // Sums need no memory and smaller tiles round less: they go where they are
+  // nearly as fast.
+  if (std::min(costOfTwo, costOfFour) > planner.costOfSums() / 10 * 9)
+    return std::nullopt;
+  return costOfFour < costOfTwo / 20 * 19 ? four : two;
 }
 
 } // namespace keratin
