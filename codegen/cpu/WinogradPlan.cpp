@@ -6,6 +6,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace keratin {
@@ -200,7 +202,7 @@ public:
       : conv(conv), unit(unit), lanes(unit.bits / bits), bytes(bits / 8),
         inParts(inParts) {}
 
-  WinogradPlan plan(int64_t m);
+  WinogradPlan plan(int64_t m) const;
   int64_t costOf(const WinogradPlan &plan) const;
   int64_t costOfSums() const;
 
@@ -316,25 +318,28 @@ double Planner::costInParts(WinogradPlan &plan) const {
   return byBlocks;
 }
 
-/// The block of least cost.
-WinogradPlan Planner::plan(int64_t m) {
-  constexpr int64_t mostTiles = 128;
+/// The smallest block of nearly the least cost.
+WinogradPlan Planner::plan(int64_t m) const {
+  constexpr int64_t fewestTiles = 16, mostTiles = 128;
+  constexpr double nearly = 1.02;
   WinogradPlan plan, best;
   plan.conv = conv;
   plan.m = m;
   plan.lanes = lanes;
   plan.line = 64 / bytes;
+  double leastCost = std::numeric_limits<double>::infinity();
+  double bestCost = leastCost;
   int64_t tiles = images() * plan.tilesOfImage();
-  double bestCost = 0;
-  for (int64_t block = std::min(tiles, mostTiles); block > 0; --block) {
+  for (int64_t block = std::min(tiles, mostTiles);
+       block >= std::min(tiles, fewestTiles); --block) {
     plan.block = block;
     plan.size = tile(block, plan.rowStride(conv.channels));
     double cost = inParts ? costInParts(plan) : double(costOf(plan));
-    // A little is not worth another block, which reads the weights again.
-    if (bestCost == 0 || cost < .98 * bestCost) {
-      best = plan;
-      bestCost = cost;
-    }
+    leastCost = std::min(leastCost, cost);
+    if (cost > nearly * leastCost && bestCost <= nearly * leastCost)
+      continue;
+    best = plan;
+    bestCost = cost;
   }
   best.streamsWeights =
       weightBytes(best) > cachedWeightBytes || blocksOf(best) <= 2;
