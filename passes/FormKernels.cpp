@@ -56,6 +56,20 @@ BatchSize addOrSaturate(BatchSize a, BatchSize b) {
   return add(a, b).value_or(BatchSize{INT64_MAX, 0});
 }
 
+/// Points of the iteration space; nothing when it is not linear in the batch.
+std::optional<BatchSize> countPoints(linalg::GenericOp generic) {
+  std::optional<BatchSize> points = BatchSize{1, 0};
+  for (unsigned loop = 0; loop < generic.getNumLoops() && points; ++loop) {
+    Value operand;
+    unsigned axis;
+    if (failed(generic.mapIterationSpaceDimToOperandDim(loop, operand, axis)))
+      return std::nullopt;
+    std::optional<SmallVector<BatchSize>> shape = evaluateShape(operand);
+    points = shape ? multiply(*points, (*shape)[axis]) : std::nullopt;
+  }
+  return points;
+}
+
 /// Scalar operations of `op` when it runs once over its iteration space.
 BatchSize countFlops(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
@@ -68,17 +82,19 @@ BatchSize countFlops(Operation *op) {
                   !isa<arith::ConstantOp>(scalar);
     else if (scalar.getDialect()->getNamespace() == "math")
       ++perPoint;
+  std::optional<BatchSize> points = countPoints(generic);
+  return points
+             ? multiply(*points, BatchSize{perPoint, 0}).value_or(BatchSize{})
+             : BatchSize{};
+}
 
-  std::optional<BatchSize> points = BatchSize{perPoint, 0};
-  for (unsigned loop = 0; loop < generic.getNumLoops() && points; ++loop) {
-    Value operand;
-    unsigned axis;
-    if (failed(generic.mapIterationSpaceDimToOperandDim(loop, operand, axis)))
-      return {};
-    std::optional<SmallVector<BatchSize>> shape = evaluateShape(operand);
-    points = shape ? multiply(*points, (*shape)[axis]) : std::nullopt;
-  }
-  return points.value_or(BatchSize{});
+/// Bytes of so many elements of a tensor.
+BatchSize bytesOf(std::optional<BatchSize> count, RankedTensorType type) {
+  if (!count)
+    return {};
+  int64_t bits =
+      type.getElementType().isIntOrFloat() ? type.getElementTypeBitWidth() : 64;
+  return multiply(*count, BatchSize{(bits + 7) / 8, 0}).value_or(BatchSize{});
 }
 
 /// Bytes of a tensor.
@@ -86,12 +102,26 @@ BatchSize countBytes(Value tensor) {
   auto type = dyn_cast<RankedTensorType>(tensor.getType());
   std::optional<SmallVector<BatchSize>> shape =
       type ? evaluateShape(tensor) : std::nullopt;
-  std::optional<BatchSize> count = shape ? evaluateCount(*shape) : std::nullopt;
-  if (!count)
-    return {};
-  int64_t bits =
-      type.getElementType().isIntOrFloat() ? type.getElementTypeBitWidth() : 64;
-  return multiply(*count, BatchSize{(bits + 7) / 8, 0}).value_or(BatchSize{});
+  return shape ? bytesOf(evaluateCount(*shape), type) : BatchSize{};
+}
+
+/// Bytes that a group reads of a tensor: of one that it only picks elements
+/// from, such as a table of words, no more than those.
+BatchSize countBytesRead(Value tensor, ArrayRef<Operation *> group) {
+  BatchSize all = countBytes(tensor), picked;
+  for (Operation *user : tensor.getUsers()) {
+    auto generic = user->getParentOfType<linalg::GenericOp>();
+    if (generic && llvm::is_contained(group, generic.getOperation()))
+      picked = addOrSaturate(picked,
+                             bytesOf(countPoints(generic),
+                                     cast<RankedTensorType>(tensor.getType())));
+    else if (llvm::is_contained(group, user))
+      return all;
+  }
+  if (picked == BatchSize{} ||
+      (picked.isStatic() && all.isStatic() && all.fixed < picked.fixed))
+    return all;
+  return picked;
 }
 
 /// How often `op` runs when its function runs once.
@@ -403,8 +433,10 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
   SmallVector<Value> operands(inputs.getArrayRef());
   llvm::append_range(operands, destinations);
   BatchSize bytes;
-  for (Value operand : operands)
-    bytes = addOrSaturate(bytes, countBytes(operand));
+  for (Value input : inputs)
+    bytes = addOrSaturate(bytes, countBytesRead(input, group.ops));
+  for (Value destination : destinations)
+    bytes = addOrSaturate(bytes, countBytes(destination));
 
   FailureOr<func::FuncOp> kernel = build(group, operands, results);
   if (failed(kernel))

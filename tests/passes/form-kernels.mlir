@@ -255,3 +255,41 @@ func.func @known_extent(%x: tensor<4x8xf32>) -> tensor<?x10xf32> {
   } : tensor<?x8xf32> to tensor<?x10xf32>
   return %p : tensor<?x10xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Of a table, the rows that are picked count: 64 bytes read, 4 of the index, 64 written. A small one is read once at most.
+// CHECK-LABEL: func @embed(
+// CHECK:         call @{{.+}} {ktn.bytes = array<i64: 0, 132>
+// CHECK-LABEL: func @embed_small(
+// CHECK:         call @{{.+}} {ktn.bytes = array<i64: 672, 0>
+func.func @embed(%i: tensor<?xi32>, %table: tensor<1000x16xf32>) -> tensor<?x16xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %i, %c0 : tensor<?xi32>
+  %e = tensor.empty(%n) : tensor<?x16xf32>
+  %y = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%i : tensor<?xi32>) outs(%e : tensor<?x16xf32>) {
+  ^bb0(%at: i32, %out: f32):
+    %row = arith.index_cast %at : i32 to index
+    %column = linalg.index 1 : index
+    %v = tensor.extract %table[%row, %column] : tensor<1000x16xf32>
+    linalg.yield %v : f32
+  } -> tensor<?x16xf32>
+  return %y : tensor<?x16xf32>
+}
+
+func.func @embed_small(%i: tensor<8xi32>, %table: tensor<2x16xf32>) -> tensor<8x16xf32> {
+  %e = tensor.empty() : tensor<8x16xf32>
+  %y = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%i : tensor<8xi32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%at: i32, %out: f32):
+    %row = arith.index_cast %at : i32 to index
+    %column = linalg.index 1 : index
+    %v = tensor.extract %table[%row, %column] : tensor<2x16xf32>
+    linalg.yield %v : f32
+  } -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}
