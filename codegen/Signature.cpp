@@ -4,6 +4,7 @@
 #include "keratin/dtype.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 
@@ -47,8 +48,16 @@ FailureOr<TensorSignature> tensorSignature(Location loc, llvm::StringRef name,
   TensorSignature tensor;
   tensor.name = name.str();
   tensor.dtype = *dtype;
-  for (int64_t extent : type.getShape())
-    tensor.shape.push_back(ShapedType::isDynamic(extent) ? -1 : extent);
+  std::optional<int64_t> bytes = ktn_dtype_row(*dtype)->bytes;
+  for (int64_t extent : type.getShape()) {
+    bool isOpen = ShapedType::isDynamic(extent);
+    tensor.shape.push_back(isOpen ? -1 : extent);
+    bytes = bytes ? llvm::checkedMul<int64_t>(*bytes, isOpen ? 1 : extent)
+                  : std::nullopt;
+  }
+  if (!bytes)
+    return emitError(loc) << "'" << name << "' is a " << type
+                          << ", whose size overflows";
   return tensor;
 }
 
@@ -211,8 +220,15 @@ FailureOr<Signature> readSignature(func::FuncOp function) {
     return reader.missing("ktn.weights_bytes", "an i64");
   signature.weightsBytes = weightsBytes.getInt();
   if (failed(reader.pair(function->getAttrDictionary(), "ktn.arena_bytes",
-                         signature.arenaBytes)) ||
-      failed(reader.tensors("ktn.inputs", signature.inputs)) ||
+                         signature.arenaBytes)))
+    return failure();
+  if (signature.arenaBytes[0] < 0 || signature.arenaBytes[1] < 0)
+    return function.emitError("'ktn.arena_bytes' is less than nothing");
+  if (function->hasAttr("ktn.arena_least") &&
+      failed(reader.pair(function->getAttrDictionary(), "ktn.arena_least",
+                         signature.arenaLeast)))
+    return failure();
+  if (failed(reader.tensors("ktn.inputs", signature.inputs)) ||
       failed(reader.tensors("ktn.outputs", signature.outputs)) ||
       failed(reader.kernels(signature.kernels)))
     return failure();

@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 
@@ -17,6 +18,15 @@ namespace keratin {
 static int64_t elementBytes(Type type) {
   return type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)
                              : 0;
+}
+
+/// Whether the elements of `type` are as many bytes as `out`.
+static bool fills(ShapedType type, ArrayRef<char> out) {
+  std::optional<int64_t> bytes = elementBytes(type.getElementType());
+  for (int64_t extent : type.getShape())
+    bytes = bytes ? llvm::checkedMul(*bytes, extent) : std::nullopt;
+  return bytes && *bytes == static_cast<int64_t>(out.size()) &&
+         elementBytes(type.getElementType()) != 0;
 }
 
 static LogicalResult copyBools(DenseElementsAttr elements,
@@ -42,9 +52,7 @@ static LogicalResult copyRaw(ArrayRef<char> data, bool isSplat,
 
 LogicalResult copyElements(ElementsAttr elements, MutableArrayRef<char> out) {
   ShapedType type = elements.getShapedType();
-  if (!type.hasStaticShape() ||
-      static_cast<int64_t>(out.size()) !=
-          type.getNumElements() * elementBytes(type.getElementType()))
+  if (!type.hasStaticShape() || !fills(type, out))
     return failure();
   if (out.empty())
     return success();
@@ -75,12 +83,12 @@ static LogicalResult copyTransformed(ElementsAttr elements,
       (m.getInt() != 2 && m.getInt() != 4) || block.getInt() < 1 ||
       type.getNumElements() != elements.getNumElements())
     return failure();
-  int64_t size = elementBytes(type.getElementType());
-  RankedTensorType transformed =
-      transformedType(type, m.getInt(), block.getInt());
-  std::vector<char> plain(type.getNumElements() * size);
-  if (static_cast<int64_t>(out.size()) != transformed.getNumElements() * size ||
-      failed(copyElements(elements, plain)))
+  if (block.getInt() > static_cast<int64_t>(out.size()) ||
+      !fills(transformedType(type, m.getInt(), block.getInt()), out))
+    return failure();
+  std::vector<char> plain(type.getNumElements() *
+                          elementBytes(type.getElementType()));
+  if (failed(copyElements(elements, plain)))
     return failure();
   transformWeights(plain, type, m.getInt(), block.getInt(), out);
   return success();
@@ -100,11 +108,11 @@ static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
       dim.getInt() >= type.getRank() || block.getInt() < 1 ||
       type.getNumElements() != elements.getNumElements())
     return failure();
-  RankedTensorType packed = packedType(type, dim.getInt(), block.getInt());
-  int64_t size = elementBytes(type.getElementType());
-  if (static_cast<int64_t>(out.size()) != packed.getNumElements() * size)
+  if (block.getInt() > static_cast<int64_t>(out.size()) ||
+      !fills(packedType(type, dim.getInt(), block.getInt()), out))
     return failure();
-  std::vector<char> plain(type.getNumElements() * size);
+  std::vector<char> plain(type.getNumElements() *
+                          elementBytes(type.getElementType()));
   if (failed(copyElements(elements, plain)))
     return failure();
   pack(plain, type, dim.getInt(), block.getInt(), out);

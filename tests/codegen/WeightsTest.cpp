@@ -1,9 +1,11 @@
 //===- WeightsTest.cpp - constants as bytes -------------------------------===//
 #include "codegen/Weights.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
 
 #include <gtest/gtest.h>
 
@@ -59,6 +61,28 @@ TEST_F(CopyElements, CopiesResources) {
       tensor({3}, b.getF32Type()), "w",
       HeapAsmResourceBlob::allocateAndCopyInferAlign(ArrayRef<float>(values)));
   EXPECT_EQ(copy<float>(elements, 3), values);
+}
+
+/// The weights of a function that wants a constant in blocks; null if refused.
+static std::unique_ptr<llvm::WritableMemoryBuffer>
+collectPacked(MLIRContext &context, int64_t block) {
+  context.loadDialect<func::FuncDialect>();
+  std::string text = "func.func @f() attributes {ktn.weights = [{offset = 0, "
+                     "bytes = 64, value = dense<1.0> : tensor<2x4xf32>, "
+                     "packed = {dim = 1, type = tensor<2x4xf32>, block = " +
+                     std::to_string(block) + "}}]} { return }";
+  ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  return collectWeights(*module->getOps<func::FuncOp>().begin(), 64);
+}
+
+// A block of 8 columns of 2 rows is 64 bytes; so is, counted in 64 bits, one of
+// 2^61 + 8.
+TEST_F(CopyElements, PacksIntoBlocksThatFit) {
+  EXPECT_TRUE(collectPacked(context, 8));
+  EXPECT_FALSE(collectPacked(context, (int64_t(1) << 61) + 8));
+  EXPECT_FALSE(collectPacked(context, 0));
 }
 
 TEST_F(CopyElements, RefusesOtherSizes) {
