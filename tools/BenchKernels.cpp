@@ -66,6 +66,20 @@ static BenchKernel convolution(int64_t size, int64_t window, int64_t in,
   return {name, {image}, build, flops, bytesOf({image, kernel, result})};
 }
 
+/// The same convolution in each way that there is: the floor is that of sums
+/// over the window.
+static void addWinograd(std::vector<BenchKernel> &kernels, int64_t size,
+                        int64_t in, int64_t out) {
+  for (auto [kind, choice] : {std::pair("conv3x3_sums", "off"),
+                              {"conv3x3_f2", "2"},
+                              {"conv3x3_f4", "4"}}) {
+    BenchKernel kernel = convolution(size, 3, in, out);
+    kernel.name = named(named(kind, {size}), {in, out}, '_');
+    kernel.settings.winograd = choice;
+    kernels.push_back(std::move(kernel));
+  }
+}
+
 /// The gradient of a convolution by its image, or by its kernel, as a training
 /// step computes it: nothing is known ahead of time.
 static BenchKernel convolutionGradient(bool byKernel, int64_t size,
@@ -175,8 +189,20 @@ static void addConvolutions(std::vector<BenchKernel> &kernels) {
   // All that ResNet50 has: windows of 3 by 3, then of 1 by 1.
   kernels.push_back(convolution(224, 7, 3, 64, /*stride=*/2));
   for (auto [size, channels] :
-       {std::pair(56, 64), {28, 128}, {14, 256}, {7, 512}})
+       {std::pair(56, 64), {28, 128}, {14, 256}, {7, 512}}) {
     kernels.push_back(convolution(size, 3, channels, channels));
+    addWinograd(kernels, size, channels, channels);
+  }
+  // What VGG16 and DenseNet121 have besides.
+  for (auto [size, in, out] : {std::tuple(224, 64, 64),
+                               {112, 128, 128},
+                               {56, 256, 256},
+                               {28, 512, 512},
+                               {14, 512, 512},
+                               {28, 128, 32}}) {
+    kernels.push_back(convolution(size, 3, in, out));
+    addWinograd(kernels, size, in, out);
+  }
   for (auto [size, in, out] : {std::tuple(56, 64, 64),
                                {56, 64, 256},
                                {56, 256, 64},

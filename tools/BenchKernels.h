@@ -17,6 +17,8 @@ struct BenchKernel {
   std::function<backend::Tensor(const backend::Tensors &)> build;
   double flops; ///< 0: not a matter of arithmetic
   double bytes; ///< read once and written once, weights too
+  /// How it is compiled otherwise than by default.
+  backend::CompileSettings settings = {};
 };
 
 /// Numbers of one seed, so that every run computes the same.

@@ -122,7 +122,9 @@ static void runKernel(benchmark::State &state, const BenchKernel &kernel,
   K::Tensors inputs;
   for (const K::Shape &shape : kernel.inputs)
     inputs.push_back(K::placeholder(shape));
-  Runnable runnable(K::function(inputs, {kernel.build(inputs)}));
+  K::Function function = K::function(inputs, {kernel.build(inputs)});
+  function.configure(kernel.settings);
+  Runnable runnable(std::move(function));
   if (!runnable.run()) {
     state.SkipWithError("the model returned an error");
     return;
