@@ -7,6 +7,17 @@
 
 namespace keratin::python {
 
+nb::object result(const K::CompileCacheStatistics &statistics) {
+  nb::dict dict;
+  dict["memory_hits"] = statistics.memoryHits;
+  dict["disk_hits"] = statistics.diskHits;
+  dict["misses"] = statistics.misses;
+  dict["bypassed"] = statistics.bypassed;
+  dict["compile_ms"] = statistics.compileMs;
+  dict["lookup_ms"] = statistics.lookupMs;
+  return dict;
+}
+
 /// An argument of any type.
 template <size_t> using Object = nb::object;
 

@@ -53,6 +53,10 @@ nb::object result(const K::CtcPaths &paths);
 inline nb::object result(const std::pair<K::Tensor, K::Tensor> &pair) {
   return nb::make_tuple(wrap(pair.first), wrap(pair.second));
 }
+inline nb::object result(const std::optional<std::string> &text) {
+  return text ? result(*text) : nb::none();
+}
+nb::object result(const K::CompileCacheStatistics &statistics);
 template <typename T> nb::object result(const std::map<std::string, T> &map) {
   nb::dict dict;
   for (const auto &[key, value] : map)

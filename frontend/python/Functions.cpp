@@ -2,8 +2,8 @@
 #include "Functions.h"
 
 #include "Bind.h"
+#include "Settings.h"
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -133,19 +133,39 @@ static nb::list describe(const std::vector<K::TensorInfo> &tensors) {
   return list;
 }
 
-static K::SaveOptions toOptions(std::optional<int64_t> batch,
-                                nb::handle inputShapes, bool training,
-                                const std::string &target, bool optimize) {
-  K::SaveOptions options;
-  options.batch = batch.value_or(K::None);
-  options.training = training;
-  options.target = target;
-  options.optimize = optimize;
-  if (!inputShapes.is_none())
-    for (nb::handle shape : nb::borrow<nb::sequence>(inputShapes))
-      options.inputShapes.push_back(
-          Convert<K::Shape>::from(shape, {"Function", "input_shapes"}, {}));
-  return options;
+/// `{name: function}` or `{name: (function, training)}`.
+static std::vector<K::SavedFunction> savedFunctionsFrom(nb::handle functions) {
+  if (!PyDict_Check(functions.ptr()))
+    throw nb::type_error("save: functions is no dict of names and functions");
+  std::vector<K::SavedFunction> saved;
+  for (auto [key, value] : nb::borrow<nb::dict>(functions)) {
+    auto name = Convert<std::string>::from(key, {"save", "a name"}, {});
+    nb::handle function = value;
+    bool training = false;
+    if (PyTuple_Check(value.ptr()) && nb::len(value) == 2) {
+      function = value[0];
+      training = Convert<bool>::from(value[1], {"save", "training"}, {});
+    }
+    if (!nb::isinstance<K::Function>(function))
+      throw nb::type_error(("save: '" + name +
+                            "' is neither a Function nor a tuple of a "
+                            "Function and whether it trains")
+                               .c_str());
+    saved.push_back({name, nb::cast<K::Function>(function), training});
+  }
+  return saved;
+}
+
+static nb::list saveTogether(const std::string &prefix, nb::object functions,
+                             nb::kwargs given) {
+  std::vector<K::SavedFunction> saved = savedFunctionsFrom(functions);
+  K::SaveOptions options = saveOptionsFrom(given, "save");
+  std::vector<K::KernelInfo> kernels;
+  {
+    nb::gil_scoped_release release;
+    kernels = K::save(prefix, saved, options);
+  }
+  return describe(kernels);
 }
 
 void defineFunctions(nb::module_ &m) {
@@ -170,26 +190,18 @@ void defineFunctions(nb::module_ &m) {
       "(name, dtype, shape) of each output.");
   type.def(
       "configure",
-      [](K::Function &self, const std::string &target, bool optimize) {
+      [](K::Function &self, nb::kwargs given) {
         K::CompileSettings settings;
-        settings.target = target;
-        settings.optimize = optimize;
+        setFrom(given, "configure", settings);
         self.configure(settings);
       },
-      "target"_a = "native", "optimize"_a = true,
-      "How later calls are compiled; forgets what was compiled before.");
+      nb::sig("def configure(self, *, " KERATIN_SETTINGS_SIGNATURE ") -> None"),
+      "How later calls are compiled; forgets what was compiled before. The "
+      "target is compile_target() unless it is given.");
   type.def(
       "save",
-      [](const K::Function &self, const std::string &prefix,
-         const std::string &emit, const std::string &weights,
-         const std::string &name, std::optional<int64_t> batch,
-         nb::object inputShapes, bool training, const std::string &target,
-         bool optimize) {
-        K::SaveOptions options =
-            toOptions(batch, inputShapes, training, target, optimize);
-        options.emit = emit;
-        options.weights = weights;
-        options.name = name;
+      [](const K::Function &self, const std::string &prefix, nb::kwargs given) {
+        K::SaveOptions options = saveOptionsFrom(given, "save");
         std::vector<K::KernelInfo> kernels;
         {
           nb::gil_scoped_release release;
@@ -197,28 +209,38 @@ void defineFunctions(nb::module_ &m) {
         }
         return describe(kernels);
       },
-      "prefix"_a, "emit"_a = "obj", "weights"_a = "embed", "name"_a = "",
-      "batch"_a.none() = nb::none(), "input_shapes"_a.none() = nb::none(),
-      "training"_a = false, "target"_a = "native", "optimize"_a = true,
+      "prefix"_a, "given"_a,
+      nb::sig("def save(self, prefix: str, *, emit: str = 'obj', weights: str "
+              "= 'embed', name: str = '', " KERATIN_SAVE_SIGNATURE
+              ") -> list[dict[str, Any]]"),
       "Writes PREFIX.o (.a, .so, or the executable PREFIX), PREFIX.h and, with "
-      "external weights, PREFIX.weights. Returns the kernels.");
+      "external weights, PREFIX.weights; variables are saved with their "
+      "present values. Returns the kernels.");
   type.def(
       "lower",
-      [](const K::Function &self, const std::string &stage,
-         std::optional<int64_t> batch, nb::object inputShapes, bool training,
-         const std::string &target, bool optimize) {
-        K::SaveOptions options =
-            toOptions(batch, inputShapes, training, target, optimize);
+      [](const K::Function &self, const std::string &stage, nb::kwargs given) {
+        K::SaveOptions options = saveOptionsFrom(given, "lower");
         nb::gil_scoped_release release;
         return self.lower(stage, options);
       },
-      "stage"_a, "batch"_a.none() = nb::none(),
-      "input_shapes"_a.none() = nb::none(), "training"_a = false,
-      "target"_a = "native", "optimize"_a = true,
+      "stage"_a, "given"_a,
+      nb::sig("def lower(self, stage: str, *, " KERATIN_SAVE_SIGNATURE
+              ") -> str"),
       "The IR after a stage: graph, core, layout, linalg, kernels, loops, llvm "
       "or asm. Weights are elided.");
+  m.def("save", &saveTogether, "prefix"_a, "functions"_a, "given"_a,
+        nb::sig("def save(prefix: str, functions: dict[str, Function | "
+                "tuple[Function, bool]], *, emit: str = 'obj', weights: str = "
+                "'embed', name: str = '', " KERATIN_SAVE_SIGNATURE
+                ") -> list[dict[str, Any]]"),
+        "Writes one artefact with several functions, such as `{\"predict\": f, "
+        "\"step\": (g, True)}`, where True tells that g trains. The variables "
+        "that any of them updates are its state: they live in the memory of "
+        "each instance of the model, begin with their present values, and can "
+        "be exported and imported as bytes. Returns the kernels.");
   m.def("make_function", &make, "inputs"_a, "outputs"_a, "updates"_a, "name"_a,
-        "after_updates"_a, "output_names"_a);
+        "after_updates"_a, "output_names"_a,
+        "A Function; `backend.function` is what users call.");
 }
 
 } // namespace keratin::python

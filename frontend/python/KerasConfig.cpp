@@ -32,20 +32,24 @@ static std::optional<std::string> text(const char *name) {
 }
 
 void defineKerasConfig(nb::module_ &m) {
-  m.def("follow_keras", [] {
-    K::ConfigSource source;
-    source.floatx = []() -> std::optional<DType> {
-      std::optional<std::string> name = text("_FLOATX");
-      return name ? std::optional(parseDType(*name)) : std::nullopt;
-    };
-    source.epsilon = []() -> std::optional<double> {
-      PyObject *value = setting("_EPSILON");
-      return value ? std::optional(PyFloat_AsDouble(value)) : std::nullopt;
-    };
-    source.image_data_format = [] { return text("_IMAGE_DATA_FORMAT"); };
-    K::set_config_source(
-        std::make_shared<const K::ConfigSource>(std::move(source)));
-  });
+  m.def(
+      "follow_keras",
+      [] {
+        K::ConfigSource source;
+        source.floatx = []() -> std::optional<DType> {
+          std::optional<std::string> name = text("_FLOATX");
+          return name ? std::optional(parseDType(*name)) : std::nullopt;
+        };
+        source.epsilon = []() -> std::optional<double> {
+          PyObject *value = setting("_EPSILON");
+          return value ? std::optional(PyFloat_AsDouble(value)) : std::nullopt;
+        };
+        source.image_data_format = [] { return text("_IMAGE_DATA_FORMAT"); };
+        K::set_config_source(
+            std::make_shared<const K::ConfigSource>(std::move(source)));
+      },
+      "From now on floatx, epsilon and the data format are Keras', where it is "
+      "loaded.");
 }
 
 } // namespace keratin::python

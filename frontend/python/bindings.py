@@ -3,8 +3,8 @@
     bindings.py --output FILE --by-hand SOURCE HEADER…
 
 Reads the free functions of `namespace keratin::backend` in keratin/backend.h,
-keratin/config.h and keratin/ops.h (which keratin-opgen writes from the op
-table) with the `///` comments before them. So a function that C++ gains, Python
+keratin/cache.h, keratin/config.h and keratin/ops.h (which keratin-opgen writes
+from the op table) with the `///` comments before them. So a function that C++ gains, Python
 gains; there is no second list. Left out, and named in a comment, are functions
 that SOURCE defines itself and those whose types have no Python form; that none
 of Keras' functions is missing is a test (tests/python).
@@ -28,7 +28,7 @@ ARGUMENTS = {
     "const std::vector<std::pair<int64_t, int64_t>> &": "Sequence[tuple[int, int]]",
     "PadPair": "tuple[int, int]",
     "const Array &": "ArrayLike",
-    "std::string_view": "str | None",
+    "std::string_view": "str",
     "DType": "DTypeLike",
     "bool": "bool",
     "int": "int",
@@ -36,13 +36,15 @@ ARGUMENTS = {
     "double": "float",
     "std::optional<int64_t>": "int | None",
     "std::optional<uint64_t>": "int | None",
+    "std::optional<std::string>": "str | None",
+    "uint64_t": "int",
     "const std::optional<Dims> &": "Sequence[int | None | Tensor] | Tensor | None",
     "std::optional<double>": "float | None",
     "const Branch &": "TensorLike | Callable[[], Tensor]",
 }
 RESULTS = {
     "Tensor": "Tensor",
-    "Tensors": "list[Tensor | None]",
+    "Tensors": "list[Tensor]",
     "Shape": "tuple[int | None, ...]",
     "Array": "numpy.ndarray",
     "std::vector<Array>": "list[numpy.ndarray]",
@@ -56,8 +58,12 @@ RESULTS = {
     "void": "None",
     "BatchStatistics": "tuple[Tensor, Tensor, Tensor]",
     "std::pair<Tensor, Tensor>": "tuple[Tensor, Tensor]",
+    "std::optional<std::string>": "str | None",
+    "CompileCacheStatistics": "dict[str, float]",
     "CtcPaths": "tuple[list[Tensor], Tensor]",
 }
+# Arguments without a default for which None stands for one.
+OPTIONAL = {"data_format"}
 # Defaults that are not the same text in both languages.
 DEFAULTS = {
     "{}": "None",
@@ -77,7 +83,7 @@ def declarations(text):
     comment, words, depth = [], "", 0
     for line in body.splitlines():
         stripped = line.strip()
-        if depth == 0 and not words and stripped.startswith("///"):
+        if depth == 0 and not words.strip() and stripped.startswith("///"):
             comment.append(stripped[3:].strip())
             continue
         code = re.sub(r"//.*", "", line)
@@ -102,6 +108,25 @@ def declarations(text):
                 comment, words = [], ""
 
 
+# What a comment for C++ says in other words for Python.
+PYTHON_WORDS = [
+    (r"\b[Tt]hrows Error\b", "raises ValueError"),
+    (r"`?std::nullopt`?|`nullopt`", "None"),
+    (r"\b(true|false)\b", lambda match: match[1].capitalize()),
+]
+
+
+def docstring(comment):
+    """A comment as the docstring of a Python function: sentences begin with a
+    capital letter."""
+    text = " ".join(comment)
+    for pattern, words in PYTHON_WORDS:
+        text = re.sub(pattern, words, text)
+    return re.sub(
+        r"(^|\. )raises", lambda match: match[1] + "Raises", text
+    ).strip()
+
+
 def split_arguments(text):
     parts, depth, current = [], 0, ""
     for char in text:
@@ -117,6 +142,9 @@ def split_arguments(text):
 def python_default(text):
     if text in DEFAULTS:
         return DEFAULTS[text]
+    shift = re.fullmatch(r"u?int64_t\((\d+)\) << (\d+)", text)
+    if shift:
+        return str(int(shift[1]) << int(shift[2]))
     enumerator = re.fullmatch(r"DType::(\w+)", text)
     if enumerator:
         return f"'{enumerator[1].lower()}'"
@@ -133,7 +161,7 @@ class Function:
         match = re.fullmatch(r"(.+?)([\w%*/+<>=!-]+)\((.*)\)", declaration)
         self.result, self.name = match[1].strip(), match[2]
         self.operator = "operator" in declaration.split("(")[0]
-        self.doc = " ".join(comment)
+        self.doc = docstring(comment)
         # C++ has keywords that Python has not.
         self.python_name = self.name.rstrip("_")
         self.arguments = []
@@ -151,6 +179,19 @@ class Function:
                 return kind
         return None if self.result in RESULTS else self.result
 
+    def hint(self, kind, name, default):
+        """What a Python programmer may give for an argument."""
+        hint = ARGUMENTS[kind]
+        if (default == "None" or name in OPTIONAL) and "None" not in hint:
+            hint += " | None"
+        return hint
+
+    def result_hint(self):
+        # The comment says where some of several are missing.
+        if self.result == "Tensors" and "`None`" in self.doc:
+            return "list[Tensor | None]"
+        return RESULTS[self.result]
+
     def write(self):
         kinds = ", ".join(kind for kind, _, _ in self.arguments)
         arguments, shown = [], []
@@ -158,9 +199,10 @@ class Function:
             value = "nullptr" if default is None else f'"{default}"'
             arguments.append(f'{{"{name}", {value}}}')
             shown.append(
-                f"{name}: {ARGUMENTS[kind]}" + (f" = {default}" if default else "")
+                f"{name}: {self.hint(kind, name, default)}"
+                + (f" = {default}" if default else "")
             )
-        signature = f"def {self.python_name}({', '.join(shown)}) -> {RESULTS[self.result]}"
+        signature = f"def {self.python_name}({', '.join(shown)}) -> {self.result_hint()}"
         doc = self.doc.replace("\\", "\\\\").replace('"', '\\"')
         return (
             f'def(m, "{self.python_name}",\n'
@@ -168,6 +210,16 @@ class Function:
             f"    {{{', '.join(arguments)}}},\n"
             f'    "{signature}",\n    "{doc}");\n'
         )
+
+
+def tell_apart(functions):
+    """A comment that goes on from the one before names its function."""
+    whole = ""
+    for function in functions:
+        if function.doc.startswith("The same"):
+            function.doc = f"As {whole}" + function.doc[len("The same") :]
+        elif function.doc:
+            whole = function.python_name
 
 
 def main():
@@ -184,6 +236,7 @@ def main():
         with open(header, encoding="utf-8") as file:
             for comment, declaration in declarations(file.read()):
                 functions.append(Function(comment, declaration))
+    tell_apart(functions)
     names = [function.name for function in functions]
     functions = [
         function

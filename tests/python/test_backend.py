@@ -1,5 +1,6 @@
 """The functions of the API: that they are there, and what is Python's own."""
 
+import ast
 import inspect
 import pathlib
 import re
@@ -55,8 +56,29 @@ def test_has_the_arguments_and_defaults_of_keras(line):
 
 def test_functions_have_docstrings():
     for name in dir(_keratin):
-        if not name.startswith("_") and name not in ("make_function", "follow_keras"):
-            assert getattr(_keratin, name).__doc__, name
+        if not name.startswith("_"):
+            doc = getattr(_keratin, name).__doc__
+            # A signature, and something that it does not say.
+            assert doc and doc.strip().partition("\n")[2].strip() or isinstance(
+                getattr(_keratin, name), type), name
+
+
+def test_stubs_tell_the_types_of_every_function():
+    stub = pathlib.Path(_keratin.__file__).with_name("_keratin.pyi")
+    defined = {node.name: node for node in ast.parse(stub.read_text()).body
+               if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for name in dir(_keratin):
+        if name.startswith("_"):
+            continue
+        node = defined[name]
+        if isinstance(node, ast.FunctionDef) and name != "make_function":
+            hints = [a.annotation for a in node.args.args + node.args.kwonlyargs]
+            for hint in [*hints, node.returns]:
+                assert hint and ast.unparse(hint) not in ("object", "list"), name
+    methods = {node.name: ast.unparse(node) for node in defined["Tensor"].body
+               if isinstance(node, ast.FunctionDef)}
+    assert "other: TensorLike) -> Tensor" in methods["__radd__"]
+    assert "-> tuple[int | None, ...]" in methods["shape"]
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,58 @@ def test_saves_an_object_and_its_header(tmp_path):
     assert "ktn.softmax" in f.lower("graph")
 
 
+def test_compiles_as_it_is_told():
+    x = K.placeholder((None, 5, 2))
+    last = K.rnn(lambda a, s: (a + s[0], [a + s[0]]), x, [K.zeros_like(x[:, 0])])[0]
+    f = K.function([x], [last])
+    value = np.arange(20.0).reshape(2, 5, 2)
+    rolled = f.lower("linalg", batch=2)
+    assert "scf.for" in rolled
+    assert "scf.for" not in f.lower("linalg", batch=2, unroll_factor=0)
+    for settings in ({}, {"optimize": False}, {"unroll_factor": 2}, {"threads": 1},
+                     {"target": "x86-64-v2"}, {"checkpoint_every": 2}):
+        f.configure(**settings)
+        np.testing.assert_array_equal(f([value])[0], value.sum(1))
+    with pytest.raises(ValueError, match="unrollFactor is -1 but must be 0 or more"):
+        f.lower("linalg", unroll_factor=-1)
+    with pytest.raises(TypeError, match="configure: unknown argument 'unroll'"):
+        f.configure(unroll=3)
+    with pytest.raises(TypeError, match="save: .*input_shapes"):
+        f.save("never", input_shapes=3)
+    with pytest.raises(ValueError, match="unknown target 'z80'"):
+        f.lower("asm", target="z80")
+
+
+def test_saves_several_functions_with_their_state(tmp_path):
+    x = K.placeholder((None, 2), name="x")
+    w = K.variable([3.0, 4.0], name="w")
+    predict = K.function([x], [x * w])
+    noisy = K.in_train_phase(x * 2, x)
+    step = K.function([x], [K.sum(noisy)], updates=[K.update_add(w, K.sum(noisy, 0))])
+    prefix = str(tmp_path / "model")
+    kernels = K.save(prefix, {"predict": predict, "step": (step, True)}, weights="external")
+    header = (tmp_path / "model.h").read_text()
+    assert kernels and "model_predict(" in header and "model_step(" in header
+    assert "MODEL_STATE_BYTES" in header and (tmp_path / "model.o").stat().st_size > 0
+    K.save(prefix, {"predict": predict, "step": step}, emit="graph", name="other")
+    graph = (tmp_path / "model.mlir").read_text()
+    assert "@predict(" in graph and "@step(" in graph and "ktn.assign @w" in graph
+
+
+@pytest.mark.parametrize(
+    "functions, error, message",
+    [
+        ({}, ValueError, "no function"),
+        ([], TypeError, "no dict"),
+        ({"predict": 3}, TypeError, "'predict' is neither a Function"),
+        ({"1st": None}, TypeError, "'1st' is neither"),
+    ],
+)
+def test_refuses_to_save_what_is_no_function(functions, error, message):
+    with pytest.raises(error, match=message):
+        K.save("never", functions)
+
+
 @pytest.mark.parametrize(
     "call, message",
     [

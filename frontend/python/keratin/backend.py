@@ -8,31 +8,38 @@ Most functions are defined by the extension module, from the same declarations
 as in C++ (keratin/backend.h). Here are those that only Python needs.
 """
 
+from __future__ import annotations
+
+import typing as _typing
+
 from keratin import _keratin
 from keratin._keratin import *  # noqa: F403
 from keratin._keratin import Function, Tensor
+
+if _typing.TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy
+    from keratin._keratin import ArrayLike, DTypeLike, TensorLike
+
+del annotations  # Keras takes every public name for one of the backend's
 
 # The list type of this module's functions: `any`, `max`, `slice` and others are
 # Keras' here, not Python's.
 _list, _tuple = list, tuple
 
 
-def backend():
-    """The name of this backend, as configurations have it."""
-    return "keratin"
-
-
-def symbolic(func):
+def symbolic(func: Callable) -> Callable:
     """`func`: every function here builds a graph."""
     return func
 
 
-def eager(func):
+def eager(func: Callable) -> Callable:
     """`func`: there is no eager mode."""
     return func
 
 
-def cast_to_floatx(x):
+def cast_to_floatx(x: TensorLike) -> Tensor | numpy.ndarray:
     """A tensor or array as `floatx()`."""
     if isinstance(x, Tensor):
         return _keratin.cast(x, _keratin.floatx())
@@ -41,27 +48,27 @@ def cast_to_floatx(x):
     return numpy.asarray(x, dtype=_keratin.floatx())
 
 
-def is_tensor(x):
+def is_tensor(x: object) -> bool:
     """Whether `x` is a value of a graph."""
     return isinstance(x, Tensor)
 
 
-def is_variable(x):
+def is_variable(x: object) -> bool:
     """Whether `x` is state that `set_value` and updates change."""
     return isinstance(x, Tensor) and _keratin.is_variable(x)
 
 
-def is_sparse(tensor):
+def is_sparse(tensor: object) -> bool:
     """Whether `tensor` was made from a sparse matrix."""
     return isinstance(tensor, Tensor) and _keratin.is_sparse(tensor)
 
 
-def is_placeholder(x):
+def is_placeholder(x: object) -> bool:
     """Whether `x` is given when a function is called."""
     return isinstance(x, Tensor) and _keratin.is_placeholder(x)
 
 
-def is_keras_tensor(x):
+def is_keras_tensor(x: Tensor) -> bool:
     """Whether a Keras layer made the tensor `x`."""
     if not isinstance(x, Tensor):
         raise ValueError(
@@ -70,12 +77,12 @@ def is_keras_tensor(x):
     return hasattr(x, "_keras_history")
 
 
-def get_variable_shape(x):
+def get_variable_shape(x: Tensor) -> tuple[int | None, ...]:
     """The extents of a variable."""
     return _keratin.int_shape(x)
 
 
-def count_params(x):
+def count_params(x: Tensor) -> int:
     """Number of elements of a tensor whose shape is known."""
     count = 1
     for extent in _keratin.int_shape(x):
@@ -88,7 +95,9 @@ def count_params(x):
     return count
 
 
-def eye(size, dtype=None, name=None):
+def eye(
+    size: int | tuple[int, int], dtype: DTypeLike = None, name: str | None = None
+) -> Tensor:
     """The identity matrix, or one of `size = (rows, columns)`."""
     import numpy
 
@@ -96,38 +105,48 @@ def eye(size, dtype=None, name=None):
     return _keratin.constant(numpy.eye(*shape), dtype=dtype, name=name)
 
 
-def repeat_elements(x, rep, axis):
+def repeat_elements(x: TensorLike, rep: int, axis: int) -> Tensor:
     """Each element `rep` times along `axis`."""
     y = _keratin.repeat_elements(x, rep, axis)
     y._keras_shape = _keratin.int_shape(y)
     return y
 
 
-def batch_get_value(ops):
+def batch_get_value(ops: Sequence[Tensor]) -> _list[numpy.ndarray]:
     """The values of several variables."""
     return [_keratin.get_value(x) for x in ops]
 
 
-def batch_set_value(tuples):
+def batch_set_value(tuples: Sequence[tuple[Tensor, ArrayLike]]) -> None:
     """Sets each variable of `(variable, value)` pairs."""
     for x, value in tuples:
         _keratin.set_value(x, value)
 
 
-def gradients(loss, variables):
+def gradients(
+    loss: Tensor, variables: Tensor | Sequence[Tensor]
+) -> _list[Tensor | None]:
     """d(sum of loss)/d(variable) of each variable; `None` where there is none."""
     single = isinstance(variables, Tensor)
     return _keratin.gradients(loss, [variables] if single else _list(variables))
 
 
-def stop_gradient(variables):
+def stop_gradient(
+    variables: TensorLike | Sequence[TensorLike],
+) -> Tensor | _list[Tensor]:
     """The same values, through which no gradient flows."""
     if isinstance(variables, (_tuple, _list)):
         return [_keratin.stop_gradient(x) for x in variables]
     return _keratin.stop_gradient(variables)
 
 
-def function(inputs, outputs, updates=None, name=None, **kwargs):
+def function(
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    updates: Sequence[Tensor | tuple[Tensor, TensorLike]] | None = None,
+    name: str | None = None,
+    **kwargs: object,
+) -> Function:
     """Compiles `outputs` as a function of `inputs`.
 
     Calling it with the list of input values gives the list of output values and
