@@ -137,7 +137,8 @@ Extraction Function::Impl::extractForSaving(const SaveOptions &options,
     if (!host.placeOf(index))
       throw Error("function '" + cut.function + "': output '" + output.name +
                   "' is made by the program after a call (as ctc_decode does) "
-                  "and cannot be saved");
+                  "and cannot be saved: save a function of what it is made "
+                  "of, and decode where that is called");
   Cut saved = cut;
   saved.outputs.resize(outputs.size());
   saved.outputNames.resize(outputs.size());

@@ -102,14 +102,35 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
   return DenseIntElementsAttr::get(getType(), elements);
 }
 
+/// The extents whose shape, in integers of any width, `x` is; none where it is
+/// something else.
+static ArrayRef<int64_t> extentsIn(Value x) {
+  if (auto cast = x.getDefiningOp<CastOp>())
+    x = cast.getX();
+  auto shape = x.getDefiningOp<ShapeOp>();
+  return shape ? shape.getX().getType().getShape() : ArrayRef<int64_t>();
+}
+
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   DenseIntElementsAttr integers = smallIntegers(adaptor.getX());
-  if (!integers || getType().getRank() != 1 || !getType().hasStaticShape())
+  // Of a shape some extents may be known, and others not.
+  ArrayRef<int64_t> extents = extentsIn(getX());
+  auto element = dyn_cast<IntegerType>(getType().getElementType());
+  if ((!integers && extents.empty()) || !element || getType().getRank() != 1 ||
+      !getType().hasStaticShape())
     return {};
   SmallVector<APInt> elements;
-  for (int64_t i : llvm::seq(getType().getNumElements()))
-    elements.push_back(
-        integers.getValues<APInt>()[getStarts()[0] + i * getStrides()[0]]);
+  for (int64_t i : llvm::seq(getType().getNumElements())) {
+    int64_t position = getStarts()[0] + i * getStrides()[0];
+    if (integers) {
+      elements.push_back(integers.getValues<APInt>()[position]);
+      continue;
+    }
+    if (ShapedType::isDynamic(extents[position]))
+      return {};
+    elements.emplace_back(element.getWidth(), extents[position],
+                          /*isSigned=*/true, /*implicitTrunc=*/true);
+  }
   return DenseIntElementsAttr::get(getType(), elements);
 }
 

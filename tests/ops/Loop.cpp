@@ -301,8 +301,6 @@ static Row fold(std::string name, bool fromRight, bool startsWithFirst,
              .tolerance = 4e-6};
   if (pairs)
     row.shapes.push_back({tableBatch, 4});
-  // What is left of any batch after its first sample is no multiple of it.
-  row.hasBatch = !startsWithFirst;
   return row;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 using namespace keratin;
 using namespace keratin::optest;
@@ -97,6 +98,37 @@ TEST_F(RandomOp, GivesTheSameBitsWithoutOptimization) {
       found[optimize].push_back(valuesOf(array));
   }
   EXPECT_EQ(found[0], found[1]);
+}
+
+// Large enough for kernels that are split among threads.
+TEST_F(RandomOp, GivesTheSameBitsForAnyNumberOfThreads) {
+  auto draw = [](int codeFor) {
+    constexpr uint64_t seed = 9;
+    K::Tensor x = K::constant(Array::full({1000, 1003}, 1));
+    K::Function function = K::function(
+        {}, {K::random_uniform({1000, 1003}, -1, 1, DType::Float32, seed),
+             K::random_normal({1000, 1003}, 0, 1, DType::Float32, seed),
+             K::random_uniform({500, 1000}, 0, 1, DType::Float64, seed),
+             K::random_uniform({1000, 1000}, 0, 9, DType::Int32, seed),
+             K::dropout(x, 0.5, {}, seed)});
+    K::CompileSettings settings;
+    settings.threads = codeFor;
+    function.configure(settings);
+    return function({});
+  };
+  std::vector<Array> expected = draw(/*codeFor=*/1);
+  for (int64_t threads : {1, 2, 3, 8}) {
+    K::set_num_threads(threads);
+    std::vector<Array> found = draw(/*codeFor=*/0);
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(
+          std::memcmp(found[i].data(), expected[i].data(),
+                      static_cast<size_t>(expected[i].size() *
+                                          dtypeSize(expected[i].dtype()))),
+          0)
+          << "output " << i << " on " << threads << " threads";
+  }
+  K::set_num_threads(0);
 }
 
 TEST_F(RandomOp, DrawsItsSeedFromTheSource) {

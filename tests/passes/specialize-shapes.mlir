@@ -63,3 +63,41 @@ func.func @inferred_extent(%x: tensor<?x6xf32>) -> tensor<?x?x1xf32> {
   %y = ktn.reshape %x shape %target : tensor<3xi64> to [?, ?, 1] : tensor<?x6xf32> -> tensor<?x?x1xf32>
   return %y : tensor<?x?x1xf32>
 }
+
+// The padding "same" of windows follows from the extents.
+// CHECK-LABEL: func @same(
+// CHECK-NOT:     same}
+// CHECK:         ktn.conv {{.+}} strides [2] padding [0, 1] dilation [1] channels_last : tensor<3x8x3xf32>
+// CHECK:         ktn.max_pool {{.+}} strides [3] padding [1, 1] channels_last : tensor<3x4x6xf32> -> tensor<3x2x6xf32>
+func.func @same(%x: tensor<?x8x3xf32>, %w: tensor<3x3x6xf32>) -> tensor<?x2x6xf32> {
+  %y = ktn.conv %x, %w strides [2] padding [0, 0] dilation [1] channels_last {same} : tensor<?x8x3xf32>, tensor<3x3x6xf32> -> tensor<?x4x6xf32>
+  %z = ktn.max_pool %y size [3] strides [3] padding [0, 0] channels_last {same} : tensor<?x4x6xf32> -> tensor<?x2x6xf32>
+  return %z : tensor<?x2x6xf32>
+}
+
+// So does that of a transposed convolution, whose extent is computed.
+// CHECK-LABEL: func @transposed(
+// CHECK:         ktn.conv_transpose %{{.+}}, %{{.+}} strides [2] padding [0, 1] dilation [1] to [8] channels_last : tensor<3x4x6xf32>, tensor<3x5x6xf32> -> tensor<3x8x5xf32>
+func.func @transposed(%x: tensor<?x4x6xf32>, %w: tensor<3x5x6xf32>) -> tensor<?x?x5xf32> {
+  %two = ktn.constant dense<2> : tensor<i64>
+  %shape = ktn.shape %x : tensor<?x4x6xf32> -> tensor<3xi64>
+  %extent = ktn.slice %shape[1:2:1] : tensor<3xi64> -> tensor<1xi64>
+  %twice = ktn.mul %extent, %two : tensor<1xi64>, tensor<i64> -> tensor<1xi64>
+  %y = ktn.conv_transpose %x, %w shape %twice : tensor<1xi64> strides [2] padding [0, 0] dilation [1] to [?] channels_last {same} : tensor<?x4x6xf32>, tensor<3x5x6xf32> -> tensor<?x?x5xf32>
+  return %y : tensor<?x?x5xf32>
+}
+
+// Of a shape some extents are known, and others not.
+// CHECK-LABEL: func @known_part(
+// CHECK:         ktn.broadcast_to %{{.+}} to [2, 8] : tensor<f32> -> tensor<2x8xf32>
+func.func @known_part(%x: tensor<2x?xf32>) -> tensor<?x8xf32> {
+  %zero = ktn.constant dense<0.0> : tensor<f32>
+  %units = ktn.constant dense<[8]> : tensor<1xi64>
+  %all = ktn.shape %x : tensor<2x?xf32> -> tensor<2xi64>
+  %narrow = ktn.cast %all to i32 : tensor<2xi64> -> tensor<2xi32>
+  %first = ktn.slice %narrow[0:1:1] : tensor<2xi32> -> tensor<1xi32>
+  %wide = ktn.cast %first to i64 : tensor<1xi32> -> tensor<1xi64>
+  %target = ktn.concat %wide, %units {axis = 0} : tensor<1xi64>, tensor<1xi64> -> tensor<2xi64>
+  %z = ktn.broadcast_to %zero shape %target : tensor<2xi64> to [?, 8] : tensor<f32> -> tensor<?x8xf32>
+  return %z : tensor<?x8xf32>
+}
