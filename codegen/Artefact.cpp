@@ -4,6 +4,7 @@
 #include "codegen/EntryPoint.h"
 #include "codegen/Hooks.h"
 #include "codegen/StateCode.h"
+#include "codegen/VariantCode.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/IRBuilder.h"
@@ -74,6 +75,7 @@ private:
   void callFunction(EntryPoint &entry, const Signature &signature,
                     Value *weights, Value *arena, Value *batch,
                     ArrayRef<Value *> tensors);
+  Function *codeOf(const Twine &function, FunctionType *type);
 
   Constant *text(StringRef value);
   Constant *pair(const int64_t (&values)[2]);
@@ -87,7 +89,8 @@ private:
   Module &module;
   const ModelSignature &model;
   const ArtefactOptions &options;
-  IRBuilder<> b; // for types and constants
+  IRBuilder<> b;                       // for types and constants
+  Function *variantFunction = nullptr; // where there are variants
 };
 
 } // namespace
@@ -117,6 +120,20 @@ Value *ArtefactBuilder::arenaBytes(EntryPoint &entry,
                      b.CreateMul(batch, b.getInt64(signature.arenaBytes[1])));
 }
 
+/// The compiled function, which may be in another module.
+Function *ArtefactBuilder::codeOf(const Twine &function, FunctionType *type) {
+  auto *code = cast<Function>(
+      module.getOrInsertFunction((function + ".main").str(), type).getCallee());
+  if (code->isDeclaration()) {
+    code->setVisibility(GlobalValue::HiddenVisibility);
+    code->setDSOLocal(true);
+  } else {
+    code->setVisibility(GlobalValue::DefaultVisibility);
+    code->setLinkage(GlobalValue::InternalLinkage);
+  }
+  return code;
+}
+
 void ArtefactBuilder::callFunction(EntryPoint &entry,
                                    const Signature &signature, Value *weights,
                                    Value *arena, Value *batch,
@@ -126,8 +143,33 @@ void ArtefactBuilder::callFunction(EntryPoint &entry,
     weights = entry.at(weights, signature.weightsOffset);
   SmallVector<Value *> arguments = {weights, arena, batch};
   llvm::append_range(arguments, tensors);
-  entry.b.CreateCall(module.getFunction(signature.function + ".main"),
-                     arguments);
+  SmallVector<Type *> types;
+  for (Value *argument : arguments)
+    types.push_back(argument->getType());
+  auto *type = FunctionType::get(b.getVoidTy(), types, /*isVarArg=*/false);
+  if (model.variants.empty()) {
+    entry.b.CreateCall(codeOf(signature.function, type), arguments);
+    return;
+  }
+  // One call for each variant, of which the first that fits is made.
+  IRBuilder<> &b = entry.b;
+  Value *variant = b.CreateCall(variantFunction);
+  entry.returnIf(b.CreateICmpSLT(variant, b.getInt32(0)), KTN_CPU_UNSUPPORTED);
+  BasicBlock *done = entry.block("done"), *last = nullptr;
+  for (unsigned index = model.variants.size(); index-- > 0;) {
+    last = entry.block(model.variants[index]);
+    BasicBlock *next = index ? entry.block("next") : done;
+    if (index) {
+      b.CreateCondBr(b.CreateICmpEQ(variant, b.getInt32(index)), last, next);
+    } else {
+      b.CreateBr(last);
+    }
+    b.SetInsertPoint(last);
+    b.CreateCall(codeOf(signature.function + "." + model.variants[index], type),
+                 arguments);
+    b.CreateBr(done);
+    b.SetInsertPoint(next);
+  }
 }
 
 /// The descriptor's `run`: (weights, arena, batch, inputs, outputs). State is
@@ -239,6 +281,11 @@ void ArtefactBuilder::buildInit() {
   entry.returnIfNull(instance);
   // A model whose init failed is refused by predict.
   entry.store(Constant::getNullValue(pointer), instance, ModelFields::arena);
+  // Sooner than at the first call.
+  if (variantFunction)
+    entry.returnIf(entry.b.CreateICmpSLT(entry.b.CreateCall(variantFunction),
+                                         b.getInt32(0)),
+                   KTN_CPU_UNSUPPORTED);
   Value *weights = Constant::getNullValue(pointer);
   if (external) {
     weights = entry.argument(next++);
@@ -255,7 +302,7 @@ void ArtefactBuilder::buildInit() {
         entry.b.CreateICmpNE(hash, entry.b.getInt64(model.weightsHash)),
         KTN_WEIGHTS_MISMATCH);
   } else if (hasWeights()) {
-    weights = module.getNamedGlobal(options.name + "_weights");
+    weights = module.getNamedGlobal(weightsSymbol(options.name));
   }
   Value *state = nullptr;
   if (model.hasState()) {
@@ -436,12 +483,18 @@ GlobalVariable *ArtefactBuilder::buildInfo(const Signature &signature,
 /// x86-64 reaches 2 GiB around an instruction. What might be further is laid
 /// behind the rest of the program and addressed in full; others reach further.
 static bool isLarge(int64_t weightsBytes, const Triple &triple) {
-  return triple.isX86() && weightsBytes > (int64_t(1) << 30);
+  return triple.isX86() && hasLargeWeights(weightsBytes);
 }
+
+bool hasLargeWeights(int64_t weightsBytes) {
+  return weightsBytes > (int64_t(1) << 30);
+}
+
+std::string weightsSymbol(StringRef name) { return (name + "_weights").str(); }
 
 std::string embedFile(StringRef name, int64_t bytes, StringRef path,
                       const Triple &triple) {
-  std::string symbol = (name + "_weights").str();
+  std::string symbol = weightsSymbol(name);
   StringRef section = isLarge(bytes, triple) ? ".lrodata" : ".rodata";
   StringRef flags = isLarge(bytes, triple) ? "al" : "a";
   std::string assembly;
@@ -459,7 +512,7 @@ GlobalVariable *ArtefactBuilder::declareWeights() {
   auto *weights = new GlobalVariable(
       module, ArrayType::get(b.getInt8Ty(), model.weightsBytes),
       /*isConstant=*/true, GlobalValue::ExternalLinkage,
-      /*Initializer=*/nullptr, options.name + "_weights");
+      /*Initializer=*/nullptr, weightsSymbol(options.name));
   weights->setVisibility(GlobalValue::HiddenVisibility);
   weights->setDSOLocal(true);
   weights->setAlignment(Align(KTN_ALIGNMENT));
@@ -469,18 +522,12 @@ GlobalVariable *ArtefactBuilder::declareWeights() {
 }
 
 void ArtefactBuilder::build() {
-  Function *first = module.getFunction(model.functions[0].function);
-  AttributeSet target(first->getAttributes().getFnAttrs());
-  for (const Signature &signature : model.functions) {
-    Function *compiled = module.getFunction(signature.function);
-    compiled->setLinkage(GlobalValue::InternalLinkage);
-    // `NAME` itself may be a name of the user's program.
-    compiled->setName(signature.function + ".main");
-  }
-
   Constant *weights = Constant::getNullValue(b.getPtrTy());
   if (hasWeights() && options.embedsWeights)
     weights = declareWeights();
+  if (!model.variants.empty())
+    variantFunction =
+        buildVariantFunction(module, model.variants, options.name + "_variant");
   Function *setProfile = options.profile ? buildSetProfile() : nullptr;
   for (const Signature &signature : model.functions) {
     if (!options.descriptorOnly)
@@ -506,14 +553,6 @@ void ArtefactBuilder::build() {
     for (Function &function : make_early_inc_range(module))
       if (function.hasWeakAnyLinkage() && function.use_empty())
         function.eraseFromParent();
-  // The same machine for all of the object, or vectors would change registers
-  // between caller and callee.
-  for (Function &other : module)
-    if (!other.isDeclaration())
-      for (StringRef key :
-           {"target-cpu", "target-features", "prefer-vector-width"})
-        if (target.hasAttribute(key))
-          other.addFnAttr(target.getAttribute(key));
 }
 
 void addArtefact(Module &module, const ModelSignature &model,

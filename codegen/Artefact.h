@@ -15,7 +15,7 @@ struct ArtefactOptions {
   std::string name;           ///< prefix of the exported symbols
   std::string target;         ///< for people
   std::string options;        ///< for people
-  bool embedsWeights = false; ///< they are in the object, see embedFile
+  bool embedsWeights = false; ///< they are in the object: weightsSymbol
   bool profile = false;
   /// Only the descriptor and what it refers to, for use in this process.
   bool descriptorOnly = false;
@@ -31,8 +31,9 @@ llvm::Error checkModelName(llvm::StringRef name);
 
 /// Adds `NAME_init`, for each function `NAME_<entry>`, `NAME_<entry>_run` and
 /// `NAME_<entry>_info`, of the first `NAME_run` and `NAME_model_info` instead,
-/// and for state `NAME_state_export` and `NAME_state_import`. The module holds
-/// each `Signature::function`, which becomes internal. docs/LINKING.md
+/// and for state `NAME_state_export` and `NAME_state_import`. They call
+/// `<Signature::function>.main`, or `<function>.<variant>.main` of the variant
+/// that fits the machine, in the module or in another one. docs/LINKING.md
 /// describes them from outside.
 void addArtefact(llvm::Module &module, const ModelSignature &model,
                  const ArtefactOptions &options);
@@ -40,6 +41,13 @@ void addArtefact(llvm::Module &module, const ModelSignature &model,
 /// Why `name` cannot be that of a function beside the others; success when it
 /// can.
 llvm::Error checkEntryName(llvm::StringRef name);
+
+/// What embedded weights are called in the object of the model `name`.
+std::string weightsSymbol(llvm::StringRef name);
+
+/// Whether weights are so many that code of x86-64, which reaches 2 GiB around
+/// an instruction, had better have them behind the rest of the program.
+bool hasLargeWeights(int64_t weightsBytes);
 
 /// Assembly that defines the embedded weights of the model `name`: the bytes of
 /// the file `path`. Megabytes of weights never are LLVM constants. The symbol

@@ -68,15 +68,16 @@ static std::unique_ptr<Compiled> compileHere(OwningOpRef<ModuleOp> module,
     (void)report(loc, std::move(error));
     return nullptr;
   }
-  llvm::Expected<Target> target = parseTarget(options.target, options.optimize);
-  if (!target) {
-    (void)report(loc, target.takeError());
+  llvm::Expected<std::vector<Target>> targets =
+      parseTargets(options.target, options.optimize);
+  if (!targets) {
+    (void)report(loc, targets.takeError());
     return nullptr;
   }
   loadDialects(module->getContext());
   PipelineOptions pipeline =
-      pipelineOptions(*target, options, evaluateConstants);
-  return compileFor(std::move(module), options, std::move(*target), pipeline);
+      pipelineOptions(targets->back(), options, evaluateConstants);
+  return compileFor(std::move(module), options, std::move(*targets), pipeline);
 }
 
 std::unique_ptr<CompiledModel> compile(OwningOpRef<ModuleOp> module,

@@ -1,18 +1,18 @@
 //===- Compiled.cpp - a compiled model, in memory -------------------------===//
 #include "codegen/Compiled.h"
 
-#include "codegen/Object.h"
 #include "codegen/Weights.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/Linker/Linker.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace mlir;
 
 namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
 
 /// Calls of the profile hook around each call of a kernel, numbered like the
 /// rows of `ktn.kernels`.
@@ -41,41 +41,123 @@ static void addProfileCalls(func::FuncOp function) {
   }
 }
 
-LogicalResult Compiled::generate(ModulePart &part,
-                                 const PipelineOptions &pipeline,
-                                 Progress &progress) {
-  ModuleOp module = *part.module;
-  func::FuncOp function = findFunction(module);
+/// Joins what two variants of a function say of themselves; they compute the
+/// same.
+LogicalResult Compiled::addSignature(Signature read, const ModulePart &part,
+                                     unsigned variant) {
+  if (variant == 0) {
+    read.entry = part.entry;
+    read.inputState = part.inputState;
+    read.outputState = part.outputState;
+    signature.functions.push_back(std::move(read));
+    return success();
+  }
+  Signature &known = signature.functions.back();
+  if (known.kernels.size() != read.kernels.size())
+    return emitError(loc) << "the code of '" << known.function << "' for "
+                          << targets[variant].description()
+                          << " consists of other kernels";
+  for (unsigned index : {0, 1})
+    known.arenaBytes[index] =
+        std::max(known.arenaBytes[index], read.arenaBytes[index]);
+  known.weightsBytes = read.weightsBytes;
+  return success();
+}
+
+/// Adds the code of a function at the stage `loops`.
+LogicalResult Compiled::generate(OwningOpRef<ModuleOp> module,
+                                 const ModulePart &part, unsigned variant,
+                                 const PipelineOptions &pipeline) {
+  func::FuncOp function = findFunction(*module);
   if (!function)
     return failure();
   FailureOr<Signature> read = readSignature(function);
   if (failed(read))
     return failure();
-  read->entry = part.entry;
-  read->inputState = part.inputState;
-  read->outputState = part.outputState;
-  partWeights.push_back(collectWeights(function, read->weightsBytes));
-  if (!partWeights.back())
+  int64_t weightsBytes = read->weightsBytes;
+  if (failed(addSignature(std::move(*read), part, variant)))
     return failure();
+  if (variant + 1 == targets.size()) {
+    partWeights.push_back(collectWeights(function, weightsBytes));
+    if (!partWeights.back())
+      return failure();
+  }
   if (options.profile)
     addProfileCalls(function);
-
-  if (failed(runStages(module, Stage::Llvm, pipeline, progress)))
+  std::string entry = signature.functions.back().function;
+  if (hasVariants()) {
+    entry += "." + signature.variants[variant];
+    function.setSymName(entry);
+  }
+  if (failed(runStages(*module, Stage::Llvm, pipeline, *progress)))
     return failure();
-  TimingScope scope = progress.begin("optimise code");
-  llvm::Expected<std::unique_ptr<llvm::Module>> translated =
-      translate(module, read->function, target, llvmContext);
-  if (!translated)
-    return report(loc, translated.takeError());
-  optimizeCode(**translated, target, options.optimize);
-  if (!code)
-    code = std::move(*translated);
-  else if (llvm::Linker::linkModules(*code, std::move(*translated)))
-    return emitError(loc) << "the code of the functions cannot be joined";
-  llvm::append_range(kernelRows, read->kernels);
-  signature.functions.push_back(std::move(*read));
+  codes.push_back(splitUnits(std::move(module), entry));
   return success();
 }
+
+/// The kernels are the same for all targets, their code is not.
+LogicalResult Compiled::compilePart(ModulePart &part,
+                                    const PipelineOptions &pipeline) {
+  if (!hasVariants()) {
+    if (failed(runStages(*part.module, Stage::Loops, pipeline, *progress)))
+      return failure();
+    return generate(std::move(part.module), part, 0, pipeline);
+  }
+  if (stageOf(*part.module) < Stage::Kernels &&
+      failed(runStages(*part.module, Stage::Kernels, pipeline, *progress)))
+    return failure();
+  Attribute placed, placedBytes;
+  for (auto [variant, target] : llvm::enumerate(targets)) {
+    PipelineOptions own =
+        pipelineOptions(target, options, pipeline.evaluateConstants);
+    OwningOpRef<ModuleOp> copy = part.module->clone();
+    func::FuncOp function = findFunction(*copy);
+    if (!function)
+      return failure();
+    // Weights in the same order are stored once.
+    if (placed) {
+      function->setAttr("ktn.weights", placed);
+      function->setAttr("ktn.weights_bytes", placedBytes);
+    }
+    if (failed(runStages(*copy, Stage::Loops, own, *progress)))
+      return failure();
+    function = findFunction(*copy);
+    placed = function->getAttr("ktn.weights");
+    placedBytes = function->getAttr("ktn.weights_bytes");
+    if (failed(generate(std::move(copy), part, variant, own)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Compiled::compile(OwningOpRef<ModuleOp> module,
+                                const PipelineOptions &pipeline) {
+  Stage start = stageOf(*module);
+  if (start == Stage::Llvm)
+    return module->emitError("the stage llvm has lost what an artefact must "
+                             "know: start from the stage loops or before");
+  if (hasVariants())
+    for (const Target &target : targets)
+      signature.variants.push_back(target.machine->getTargetCPU().str());
+  FailureOr<SplitModule> split = splitModule(std::move(module));
+  if (failed(split) || failed(applyInputShapes(*split, options)))
+    return failure();
+  unsigned steps =
+      static_cast<unsigned>(Stage::Llvm) - static_cast<unsigned>(start);
+  unsigned ownSteps = static_cast<unsigned>(Stage::Llvm) -
+                      static_cast<unsigned>(std::max(start, Stage::Kernels));
+  steps += ownSteps * (targets.size() - 1);
+  progress =
+      std::make_unique<Progress>(options, split->parts.size() * steps + 1);
+  for (ModulePart &part : split->parts)
+    if (failed(compilePart(part, pipeline)))
+      return failure();
+  return finish(split->variables);
+}
+
+//===----------------------------------------------------------------------===//
+// State and weights
+//===----------------------------------------------------------------------===//
 
 /// A place for each variable in the memory of an instance.
 LogicalResult Compiled::layOutState(llvm::ArrayRef<ModuleVariable> variables) {
@@ -99,6 +181,7 @@ LogicalResult Compiled::finish(llvm::ArrayRef<ModuleVariable> variables) {
   if (failed(layOutState(variables)))
     return failure();
   for (Signature &function : signature.functions) {
+    llvm::append_range(kernelRows, function.kernels);
     function.weightsOffset = signature.weightsBytes;
     signature.weightsBytes += function.weightsBytes;
     for (int variable : function.outputState)
@@ -145,157 +228,18 @@ std::pair<int64_t, int64_t> Compiled::arenaBytes() const {
   return bytes;
 }
 
-/// The options that shaped the code, for the descriptor.
-std::string Compiled::optionText() const {
-  std::string text = options.optimize ? "-O2" : "-O0";
-  text += " --target=" + options.target;
-  if (options.weights == WeightsPlacement::External)
-    text += " --weights=external";
-  if (options.profile)
-    text += " --profile";
-  return text;
-}
-
-ArtefactOptions Compiled::artefactOptions() const {
-  ArtefactOptions artefact;
-  artefact.name = options.name;
-  artefact.target = target.description();
-  artefact.options = optionText();
-  artefact.profile = options.profile;
-  return artefact;
-}
-
-std::unique_ptr<llvm::Module>
-Compiled::withArtefact(const ArtefactOptions &artefact) {
-  std::unique_ptr<llvm::Module> module = llvm::CloneModule(*code);
-  addArtefact(*module, signature, artefact);
-  return module;
-}
-
-llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
-                                 llvm::StringRef weightsFile,
-                                 llvm::raw_pwrite_stream &stream) {
-  std::unique_ptr<llvm::Module> module = withArtefact(artefact);
-  if (artefact.embedsWeights)
-    module->appendModuleInlineAsm(embedFile(options.name,
-                                            signature.weightsBytes, weightsFile,
-                                            target.machine->getTargetTriple()));
-  return emitCode(*module, target, llvm::CodeGenFileType::ObjectFile, stream);
-}
-
-//===----------------------------------------------------------------------===//
-// In process
-//===----------------------------------------------------------------------===//
-
-/// The object without weights: they stay where they are and come to the code
-/// as an argument.
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Compiled::objectForHere() {
-  if (!target.runsHere)
-    return llvm::createStringError(
-        "code for " + target.description() +
-        " cannot run in this process: the machine lacks its instructions");
-  if (signature.functions.size() > 1 || signature.hasState())
-    return llvm::createStringError(
-        "a model of several functions is run from files");
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  ArtefactOptions artefact = artefactOptions();
-  artefact.descriptorOnly = true;
-  if (llvm::Error error = emitObject(artefact, /*weightsFile=*/"", stream))
-    return std::move(error);
-  auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(
-      std::move(bytes), options.name, /*RequiresNullTerminator=*/false);
-  if (llvm::Error error = checkObject(object->getMemBufferRef()))
-    return std::move(error);
-  return object;
-}
-
-const ktn_model_info_t *Compiled::load() {
-  if (loaded)
-    return &loaded->info();
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object = objectForHere();
-  if (!object) {
-    (void)report(loc, object.takeError());
-    return nullptr;
-  }
-  llvm::Expected<std::unique_ptr<LoadedObject>> code = LoadedObject::load(
-      std::move(*object), options.name, weights->getBufferStart());
-  if (!code) {
-    (void)report(loc, code.takeError());
-    return nullptr;
-  }
-  loaded = std::move(*code);
-  return &loaded->info();
-}
-
-FailureOr<CodeImage> Compiled::takeImage() {
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object = objectForHere();
-  if (!object)
-    return report(loc, object.takeError());
-  return CodeImage{std::move(*object), std::move(weights)};
-}
-
-namespace {
-/// An object in this process and the weights that it reads.
-class LoadedImage final : public LoadedCode {
-public:
-  LoadedImage(std::unique_ptr<llvm::MemoryBuffer> weights,
-              std::unique_ptr<LoadedObject> object)
-      : weights(std::move(weights)), object(std::move(object)) {}
-  const ktn_model_info_t &info() const override { return object->info(); }
-
-private:
-  std::unique_ptr<llvm::MemoryBuffer> weights;
-  std::unique_ptr<LoadedObject> object;
-};
-} // namespace
-
-llvm::Expected<std::unique_ptr<LoadedCode>> loadImage(CodeImage image,
-                                                      llvm::StringRef name) {
-  llvm::Expected<std::unique_ptr<LoadedObject>> object = LoadedObject::load(
-      std::move(image.object), name, image.weights->getBufferStart());
-  if (!object)
-    return object.takeError();
-  return std::make_unique<LoadedImage>(std::move(image.weights),
-                                       std::move(*object));
-}
-
-void Compiled::setProfileHook(ktn_profile_fn_t hook, void *user) {
-  const ktn_model_info_t *info = load();
-  if (info && info->set_profile)
-    info->set_profile(hook, user);
-}
-
 //===----------------------------------------------------------------------===//
 // Making one
 //===----------------------------------------------------------------------===//
 
 std::unique_ptr<Compiled> compileFor(OwningOpRef<ModuleOp> module,
                                      const CompileOptions &options,
-                                     Target target,
+                                     std::vector<Target> targets,
                                      const PipelineOptions &pipeline) {
-  Stage start = stageOf(*module);
-  if (start == Stage::Llvm) {
-    module->emitError("the stage llvm has lost what an artefact must know: "
-                      "start from the stage loops or before");
-    return nullptr;
-  }
   auto model = std::make_unique<Compiled>(module->getContext(), options,
-                                          std::move(target));
-  FailureOr<SplitModule> split = splitModule(std::move(module));
-  if (failed(split) || failed(applyInputShapes(*split, options)))
+                                          std::move(targets));
+  if (failed(model->compile(std::move(module), pipeline)))
     return nullptr;
-  unsigned steps =
-      static_cast<unsigned>(Stage::Llvm) - static_cast<unsigned>(start) + 1;
-  Progress progress(options, split->parts.size() * steps + 1);
-  for (ModulePart &part : split->parts)
-    if (failed(runStages(*part.module, Stage::Loops, pipeline, progress)) ||
-        failed(model->generate(part, pipeline, progress)))
-      return nullptr;
-  if (failed(model->finish(split->variables)))
-    return nullptr;
-  // What is left to do for a file or for load().
-  progress.announce("emit code");
   return model;
 }
 

@@ -5,10 +5,12 @@
 #include "codegen/Artefact.h"
 #include "codegen/Compile.h"
 #include "codegen/Jit.h"
+#include "codegen/JoinObjects.h"
 #include "codegen/Object.h"
 #include "codegen/Signature.h"
 #include "codegen/Stages.h"
 #include "codegen/Target.h"
+#include "codegen/Units.h"
 #include "codegen/Variables.h"
 
 #include "llvm/IR/LLVMContext.h"
@@ -16,21 +18,21 @@
 
 namespace keratin {
 
-/// The CompiledModel of the door: LLVM IR and weights, made into what is asked
-/// for.
+/// The CompiledModel of the door. Passes have run when it is made; LLVM runs
+/// when the first thing is asked for that needs machine code.
 class Compiled final : public CompiledModel {
 public:
+  /// `targets`, at least one, from the least to the most that a machine can do:
+  /// there is code for each, of which a process chooses.
   Compiled(mlir::MLIRContext *context, const CompileOptions &options,
-           Target target)
-      : loc(mlir::UnknownLoc::get(context)), options(options),
-        target(std::move(target)) {}
+           std::vector<Target> targets)
+      : context(context), loc(mlir::UnknownLoc::get(context)), options(options),
+        targets(std::move(targets)) {}
 
-  /// Adds the code of a part at the stage `loops`.
-  llvm::LogicalResult generate(ModulePart &part,
-                               const PipelineOptions &pipeline,
-                               Progress &progress);
-  /// After all parts: joins their weights and the first values of `variables`.
-  llvm::LogicalResult finish(llvm::ArrayRef<ModuleVariable> variables);
+  /// Runs the passes over all parts, told by `pipeline` what they do but for
+  /// the target.
+  llvm::LogicalResult compile(mlir::OwningOpRef<mlir::ModuleOp> module,
+                              const PipelineOptions &pipeline);
 
   llvm::ArrayRef<KernelRow> kernels() const override { return kernelRows; }
   std::pair<int64_t, int64_t> arenaBytes() const override;
@@ -42,47 +44,79 @@ public:
   llvm::FailureOr<CodeImage> takeImage();
 
 private:
+  using ObjectBytes = llvm::SmallVector<char, 0>;
+
+  // Compiled.cpp: passes and weights.
+  llvm::LogicalResult compilePart(ModulePart &part,
+                                  const PipelineOptions &pipeline);
+  llvm::LogicalResult generate(mlir::OwningOpRef<mlir::ModuleOp> module,
+                               const ModulePart &part, unsigned variant,
+                               const PipelineOptions &pipeline);
+  llvm::LogicalResult addSignature(Signature read, const ModulePart &part,
+                                   unsigned variant);
+  llvm::LogicalResult finish(llvm::ArrayRef<ModuleVariable> variables);
   llvm::LogicalResult layOutState(llvm::ArrayRef<ModuleVariable> variables);
-  llvm::ArrayRef<char> weightBytes() const { return weights->getBuffer(); }
-  bool embedsWeights() const {
-    return options.weights == WeightsPlacement::Embed && !weightBytes().empty();
-  }
+  bool hasVariants() const { return targets.size() > 1; }
+
+  // CompiledCode.cpp: machine code.
+  std::string optionText() const;
+  ArtefactOptions artefactOptions() const;
+  llvm::Expected<Target> artefactTarget() const;
+  llvm::Error finishArtefact(llvm::Module &module,
+                             const ArtefactOptions &artefact);
+  llvm::Expected<std::unique_ptr<llvm::Module>>
+  optimizedUnit(unsigned code, unsigned unit, const Target &target,
+                llvm::LLVMContext &llvmContext);
+  llvm::Error makeObjects();
+  llvm::Error emitObject(const ArtefactOptions &artefact,
+                         llvm::raw_pwrite_stream &stream);
+  llvm::Expected<std::unique_ptr<llvm::Module>>
+  wholeModule(const ArtefactOptions &artefact, llvm::LLVMContext &llvmContext);
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> objectForHere();
   /// The reference may call libm, optimised code nothing.
   llvm::Error checkObject(llvm::MemoryBufferRef object) const {
     return options.optimize ? checkUndefinedSymbols(object)
                             : llvm::Error::success();
   }
-  std::string optionText() const;
-  ArtefactOptions artefactOptions() const;
-  std::unique_ptr<llvm::Module> withArtefact(const ArtefactOptions &artefact);
-  llvm::Error emitObject(const ArtefactOptions &artefact,
-                         llvm::StringRef weightsFile,
-                         llvm::raw_pwrite_stream &stream);
+
+  // CompiledFiles.cpp
+  llvm::ArrayRef<char> weightBytes() const { return weights->getBuffer(); }
+  bool embedsWeights() const {
+    return options.weights == WeightsPlacement::Embed && !weightBytes().empty();
+  }
   llvm::Expected<std::string> makeText(Emit emit, llvm::StringRef weightsFile);
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> objectForHere();
   llvm::Error writeText(Emit emit, llvm::StringRef prefix);
   llvm::Error writeObject(const ArtefactOptions &artefact,
                           llvm::StringRef path);
   llvm::Error writeProduct(Emit emit, llvm::StringRef prefix);
   llvm::Error writeCompanions(llvm::StringRef prefix);
 
+  mlir::MLIRContext *context;
   mlir::Location loc;
   CompileOptions options;
-  Target target;
+  std::vector<Target> targets;
+  std::unique_ptr<Progress> progress;
   ModelSignature signature;
   std::vector<KernelRow> kernelRows; // of all functions
   llvm::SmallVector<std::unique_ptr<llvm::WritableMemoryBuffer>> partWeights;
   std::unique_ptr<llvm::WritableMemoryBuffer> weights;
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> code; // optimised, without entry points
+
+  /// The code of each function for each target, functions first.
+  llvm::SmallVector<CodeUnits, 1> codes;
+  /// Made of all units but the host, in order.
+  std::vector<ObjectBytes> objects;
+  /// The unit that entry points are added to, optimised: the first one, or
+  /// where there is more than one function or target nothing as yet.
+  llvm::LLVMContext hostContext;
+  std::unique_ptr<llvm::Module> host;
   std::unique_ptr<LoadedObject> loaded;
 };
 
-/// Compiles for `target`, told the passes what `pipeline` says. Null, with a
+/// Compiles for `targets`, told the passes what `pipeline` says. Null, with a
 /// diagnostic, when that fails.
 std::unique_ptr<Compiled> compileFor(mlir::OwningOpRef<mlir::ModuleOp> module,
                                      const CompileOptions &options,
-                                     Target target,
+                                     std::vector<Target> targets,
                                      const PipelineOptions &pipeline);
 
 } // namespace keratin

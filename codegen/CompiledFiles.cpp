@@ -16,21 +16,25 @@ llvm::Expected<std::string> Compiled::makeText(Emit emit,
                                                llvm::StringRef weightsFile) {
   ArtefactOptions artefact = artefactOptions();
   artefact.embedsWeights = embedsWeights();
-  std::unique_ptr<llvm::Module> module = withArtefact(artefact);
+  llvm::LLVMContext llvmContext;
+  llvm::Expected<std::unique_ptr<llvm::Module>> module =
+      wholeModule(artefact, llvmContext);
+  if (!module)
+    return module.takeError();
   std::string weightsText;
   if (artefact.embedsWeights)
     weightsText = embedFile(options.name, signature.weightsBytes, weightsFile,
-                            target.machine->getTargetTriple());
+                            targets[0].machine->getTargetTriple());
   if (emit == Emit::Llvm) {
-    module->appendModuleInlineAsm(weightsText);
+    (*module)->appendModuleInlineAsm(weightsText);
     std::string text;
-    llvm::raw_string_ostream(text) << *module;
+    llvm::raw_string_ostream(text) << **module;
     return text;
   }
   // Appended as text: LLVM would print the bytes of the file in its place.
   llvm::SmallString<0> assembly;
   llvm::raw_svector_ostream stream(assembly);
-  if (llvm::Error error = emitCode(*module, target,
+  if (llvm::Error error = emitCode(**module, targets[0],
                                    llvm::CodeGenFileType::AssemblyFile, stream))
     return std::move(error);
   return assembly.str().str() + weightsText;
@@ -66,7 +70,7 @@ llvm::Error Compiled::writeText(Emit emit, llvm::StringRef prefix) {
 llvm::Error Compiled::writeCompanions(llvm::StringRef prefix) {
   HeaderOptions header;
   header.name = options.name;
-  header.target = target.description();
+  header.target = artefactOptions().target;
   header.externalWeights = options.weights == WeightsPlacement::External;
   if (header.externalWeights && !weightBytes().empty())
     if (llvm::Error error =
@@ -79,21 +83,12 @@ llvm::Error Compiled::writeCompanions(llvm::StringRef prefix) {
 /// more.
 llvm::Error Compiled::writeObject(const ArtefactOptions &artefact,
                                   llvm::StringRef path) {
-  std::optional<TemporaryFile> weightsFile;
-  if (artefact.embedsWeights) {
-    llvm::Expected<TemporaryFile> file =
-        TemporaryFile::create("weights", weightBytes());
-    if (!file)
-      return file.takeError();
-    weightsFile.emplace(std::move(*file));
-  }
   std::error_code code;
   llvm::raw_fd_ostream stream(path, code);
   if (code)
     return llvm::createStringError("cannot write " + path + ": " +
                                    code.message());
-  if (llvm::Error error =
-          emitObject(artefact, weightsFile ? weightsFile->name() : "", stream))
+  if (llvm::Error error = emitObject(artefact, stream))
     return error;
   stream.close();
   if (stream.has_error()) {
@@ -135,9 +130,9 @@ llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
                         (llvm::sys::path::filename(prefix) + ".o").str(),
                         object->name());
   if (emit == Emit::So)
-    return linkShared(path + ".so", object->name(), target);
+    return linkShared(path + ".so", object->name(), targets[0]);
   return linkProgram(path, options.name, options.threads, object->name(),
-                     target);
+                     targets[0]);
 }
 
 LogicalResult Compiled::write(Emit emit, llvm::StringRef prefix) {

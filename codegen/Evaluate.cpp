@@ -76,8 +76,10 @@ FailureOr<llvm::SmallVector<ElementsAttr>> evaluateConstants(ModuleOp module) {
     return report(module.getLoc(), target.takeError());
   PipelineOptions pipeline =
       pipelineOptions(*target, options, /*evaluator=*/nullptr);
+  std::vector<Target> targets;
+  targets.push_back(std::move(*target));
   std::unique_ptr<CompiledModel> model =
-      compileFor(module.clone(), options, std::move(*target), pipeline);
+      compileFor(module.clone(), options, std::move(targets), pipeline);
   const ktn_model_info_t *info = model ? model->load() : nullptr;
   if (!info)
     return failure();

@@ -87,14 +87,16 @@ const std::optional<std::string> &compilerIdentity() {
 
 FailureOr<std::string> compilationFingerprint(Location loc,
                                               const CompileOptions &options) {
-  llvm::Expected<Target> target = parseTarget(options.target, options.optimize);
-  if (!target)
-    return emitError(loc) << llvm::toString(target.takeError());
+  llvm::Expected<std::vector<Target>> targets =
+      parseTargets(options.target, options.optimize);
+  if (!targets)
+    return emitError(loc) << llvm::toString(targets.takeError());
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << target->description() << '\n'
-     << target->machine->getTargetFeatureString() << '\n'
-     << "optimize " << options.optimize << " profile " << options.profile
+  for (const Target &target : *targets)
+    os << target.description() << '\n'
+       << target.machine->getTargetFeatureString() << '\n';
+  os << "optimize " << options.optimize << " profile " << options.profile
      << " single thread " << (options.threads == 1) << " winograd "
      << static_cast<int>(options.winograd) << " unroll " << options.unrollFactor
      << " checkpoint " << options.checkpointEvery << '\n';

@@ -234,12 +234,21 @@ void HeaderWriter::writeConstants() {
   comment(external ? "Alignment in bytes of the arena and of the weights."
                    : "Alignment in bytes of the arena.");
   os << "#define " << upper << "_ARENA_ALIGN " << KTN_ALIGNMENT << "\n";
-  comment("Bytes of arena that a run with `batch` needs.");
-  int64_t fixed = 0, perBatch = 0;
+  int64_t fixed = 0, perBatch = 0, least = 0;
   for (const Signature &function : model.functions) {
     fixed = std::max(fixed, function.arenaBytes[0] + function.updateBytes);
     perBatch = std::max(perBatch, function.arenaBytes[1]);
+    int64_t batch = std::max<int64_t>(1, function.batch);
+    least = std::max(least, function.arenaLeast[0] +
+                                batch * function.arenaLeast[1] +
+                                function.updateBytes);
   }
+  std::string text = "Bytes of arena that a run with `batch` needs.";
+  if (least > 0)
+    text += " Of the batch " +
+            std::to_string(std::max<int64_t>(1, model.functions[0].batch)) +
+            ", " + std::to_string(least) + " are in use at the same time.";
+  comment(text);
   os << "#define " << upper << "_ARENA_BYTES(batch) \\\n  ((size_t)" << fixed
      << " + (size_t)" << perBatch << " * (size_t)(batch))\n";
   if (model.hasState()) {

@@ -18,7 +18,7 @@ using namespace llvm;
 
 namespace keratin {
 
-static void markFunction(Function &function, const Target &target) {
+void markFunction(Function &function, const Target &target) {
   function.addFnAttr(Attribute::NoUnwind);
   function.addFnAttr("target-cpu", target.machine->getTargetCPU());
   function.addFnAttr("target-features",
@@ -39,29 +39,38 @@ static void keepKernels(Function &entry) {
           callee->addFnAttr(Attribute::NoInline);
 }
 
-Expected<std::unique_ptr<Module>> translate(mlir::ModuleOp module,
-                                            StringRef entry,
+Expected<std::unique_ptr<Module>> translate(const CodeUnits &units,
+                                            unsigned index,
                                             const Target &target,
                                             LLVMContext &context) {
+  StringRef entry = units.entry;
   std::unique_ptr<Module> result =
-      mlir::translateModuleToLLVMIR(module, context, entry);
+      mlir::translateModuleToLLVMIR(*units.modules[index], context, entry);
   if (!result)
     return createStringError("translation to LLVM IR failed");
   result->setTargetTriple(target.machine->getTargetTriple());
   result->setDataLayout(target.machine->createDataLayout());
   result->setPICLevel(PICLevel::BigPIC);
-  Function *main = result->getFunction(entry);
-  if (!main)
-    return createStringError("the function '" + entry + "' was lost");
-  keepKernels(*main);
-  callKernelsInParts(*main);
+  if (index == 0) {
+    Function *main = result->getFunction(entry);
+    if (!main)
+      return createStringError("the function '" + entry + "' was lost");
+    keepKernels(*main);
+    callKernelsInParts(*main);
+  }
   for (Function &function : *result) {
-    if (function.isDeclaration())
+    bool isShared = units.shared.contains(function.getName());
+    if (!function.isDeclaration())
+      markFunction(function, target);
+    if (function.getName() == entry || (function.isDeclaration() && !isShared))
       continue;
-    markFunction(function, target);
-    if (function.getName() == entry)
-      continue;
-    function.setLinkage(GlobalValue::InternalLinkage);
+    if (isShared) {
+      // Joined, they are local to the object.
+      function.setVisibility(GlobalValue::HiddenVisibility);
+      function.setDSOLocal(true);
+    } else {
+      function.setLinkage(GlobalValue::InternalLinkage);
+    }
     // A layer may be called memcpy; no C name has a dot.
     function.setName(entry + "." + function.getName());
   }

@@ -3,25 +3,30 @@
 #define KERATIN_CODEGEN_OBJECT_H
 
 #include "codegen/Target.h"
+#include "codegen/Units.h"
 
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBufferRef.h"
 
 namespace keratin {
 
-/// LLVM IR of a module of the LLVM dialect, for `target`. All but `entry` is
-/// internal, the kernels that `entry` calls stay functions of their own.
+/// LLVM IR of the unit `index`, for `target`. The entry is the only function
+/// that is visible from outside, the kernels that it calls stay functions of
+/// their own. Units may be translated at the same time.
 llvm::Expected<std::unique_ptr<llvm::Module>>
-translate(mlir::ModuleOp module, llvm::StringRef entry, const Target &target,
+translate(const CodeUnits &units, unsigned index, const Target &target,
           llvm::LLVMContext &context);
+
+/// Says in the attributes of `function` what machine it is compiled for.
+void markFunction(llvm::Function &function, const Target &target);
 
 /// Runs LLVM's optimiser. No loop becomes a call of anything but memcpy,
 /// memmove and memset.
 void optimizeCode(llvm::Module &module, const Target &target, bool optimize);
 
-/// Machine code: an object file, or assembler text.
+/// Machine code: an object file, or assembler text. A target serves one thread
+/// at a time.
 llvm::Error emitCode(llvm::Module &module, const Target &target,
                      llvm::CodeGenFileType fileType,
                      llvm::raw_pwrite_stream &stream);

@@ -32,6 +32,9 @@ struct Signature {
   std::vector<TensorSignature> inputs, outputs;
   std::vector<KernelRow> kernels;
   int64_t arenaBytes[2] = {0, 0}; ///< fixed + per batch; never 0
+  /// What buffers that are in use at the same time take, likewise: no arena
+  /// could be smaller. 0 when nobody has said so.
+  int64_t arenaLeast[2] = {0, 0};
   int64_t weightsBytes = 0;
   int64_t weightsOffset = 0; ///< in the weights of the model
   int64_t batch = -1;        ///< the only one accepted, or -1
@@ -61,6 +64,9 @@ struct Signature {
 /// A model: functions that share weights and state.
 struct ModelSignature {
   std::vector<Signature> functions; ///< at least one
+  /// CPUs that there is code for, from the least to the most capable; empty
+  /// when there is one.
+  std::vector<std::string> variants;
   std::vector<StateVariable> state;
   int64_t stateBytes = 0;   ///< of all variables, a multiple of KTN_ALIGNMENT
   int64_t initialState = 0; ///< where the weights hold its first values

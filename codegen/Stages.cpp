@@ -165,10 +165,11 @@ PipelineOptions pipelineOptions(const Target &target,
 
 FailureOr<PipelineOptions> pipelineOptions(Location loc,
                                            const CompileOptions &options) {
-  llvm::Expected<Target> target = parseTarget(options.target, options.optimize);
-  if (!target)
-    return report(loc, target.takeError());
-  return pipelineOptions(*target, options, evaluateConstants);
+  llvm::Expected<std::vector<Target>> targets =
+      parseTargets(options.target, options.optimize);
+  if (!targets)
+    return report(loc, targets.takeError());
+  return pipelineOptions(targets->back(), options, evaluateConstants);
 }
 /// CompileOptions::inputShapes, of a module of one function.
 static LogicalResult applyShapesOfOne(ModuleOp module,

@@ -2,6 +2,7 @@
 #include "codegen/Target.h"
 
 #include "codegen/Compile.h"
+#include "codegen/VariantCode.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -57,7 +58,8 @@ static Expected<TargetNames> splitName(StringRef name) {
     return createStringError(
         "unknown target '" + name +
         "': expected native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
-        "aarch64-linux-gnu, or TRIPLE,CPU[,FEATURES]");
+        "aarch64-linux-gnu, or TRIPLE,CPU[,FEATURES]; of the levels of x86-64 "
+        "also several, with commas between");
   return TargetNames{Triple(Triple::normalize(triple)), cpu.str(),
                      features.str()};
 }
@@ -142,8 +144,23 @@ std::string Target::description() const {
          machine->getTargetCPU().str();
 }
 
+Target Target::clone() const {
+  Target copy;
+  copy.machine.reset(machine->getTarget().createTargetMachine(
+      machine->getTargetTriple(), machine->getTargetCPU(),
+      machine->getTargetFeatureString(), machine->Options,
+      machine->getRelocationModel(), machine->getCodeModel(),
+      machine->getOptLevel()));
+  copy.vectorBits = vectorBits;
+  copy.vectorRegisters = vectorRegisters;
+  copy.fma = fma;
+  copy.rounding = rounding;
+  copy.runsHere = runsHere;
+  return copy;
+}
+
 Error checkTarget(StringRef name) {
-  return parseTarget(name, /*optimize=*/true).takeError();
+  return parseTargets(name, /*optimize=*/true).takeError();
 }
 
 Expected<Target> parseTarget(StringRef name, bool optimize) {
@@ -173,6 +190,40 @@ Expected<Target> parseTarget(StringRef name, bool optimize) {
   measureVectors(target);
   target.runsHere = runsOnHost(*target.machine);
   return target;
+}
+
+Expected<std::vector<Target>> parseTargets(StringRef names, bool optimize) {
+  std::vector<Target> targets;
+  auto add = [&](StringRef name) -> Error {
+    Expected<Target> target = parseTarget(name, optimize);
+    if (!target)
+      return target.takeError();
+    targets.push_back(std::move(*target));
+    return Error::success();
+  };
+  SmallVector<StringRef> list;
+  names.split(list, ',');
+  // The first word of TRIPLE,CPU is no level.
+  if (list.size() == 1 || !canBeVariant(list[0])) {
+    if (Error error = add(names))
+      return std::move(error);
+    return targets;
+  }
+  // The names of levels are in the order of levels.
+  llvm::sort(list);
+  for (auto [index, name] : enumerate(list)) {
+    if (!canBeVariant(name))
+      return createStringError("'" + name + "' in the list of targets '" +
+                               names +
+                               "' is not x86-64, x86-64-v2, x86-64-v3 or "
+                               "x86-64-v4");
+    if (index > 0 && name == list[index - 1])
+      return createStringError(
+          "'" + name + "' is twice in the list of targets '" + names + "'");
+    if (Error error = add(name))
+      return std::move(error);
+  }
+  return targets;
 }
 
 } // namespace keratin

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace keratin {
 
@@ -20,12 +21,19 @@ struct Target {
 
   /// "x86_64-unknown-linux-gnu, x86-64-v3".
   std::string description() const;
+  /// The same once more: LLVM's machines serve one thread at a time.
+  Target clone() const;
 };
 
 /// The target that a name of the command line stands for: native, an x86-64
 /// level, aarch64-linux-gnu, or TRIPLE,CPU,FEATURES. Without `optimize` LLVM
 /// spends little time on the code. Errors list what is allowed.
 llvm::Expected<Target> parseTarget(llvm::StringRef name, bool optimize);
+
+/// The same for several, of which a program chooses: x86-64 levels with commas
+/// between, from the least to the most capable one. Else one.
+llvm::Expected<std::vector<Target>> parseTargets(llvm::StringRef names,
+                                                 bool optimize);
 
 } // namespace keratin
 

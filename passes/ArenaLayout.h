@@ -24,15 +24,19 @@ struct ArenaRequest {
 };
 
 struct ArenaLayout {
-  BatchSize bytes;                      ///< of the whole arena
+  BatchSize bytes; ///< of the whole arena
+  /// What is needed at the same time, at the moment when that is most for a
+  /// batch of 1: no layout takes less.
+  BatchSize least;
   llvm::SmallVector<BatchSize> offsets; ///< one a request
 };
 
 /// Places every request at a multiple of `alignment` so that requests whose
-/// lives overlap share no byte, for every batch of 1 or more. Greedy by size
-/// (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
-/// Inference", 2020). What the batch scales stands behind all that it does not.
-/// Fails when a size overflows.
+/// lives overlap share no byte, for every batch of 1 or more. Greedy in the
+/// best of a few orders, of which by size is the first (Pisarchyk and Lee,
+/// "Efficient Memory Management for Deep Neural Net Inference", 2020). What the
+/// batch scales stands behind all that it does not. Fails when a size
+/// overflows.
 llvm::FailureOr<ArenaLayout> layoutArena(llvm::ArrayRef<ArenaRequest> requests,
                                          int64_t alignment);
 

@@ -47,6 +47,7 @@ private:
   Value offsetOf(const Place &place, Location loc);
   Value baseOf(const Buffer &buffer);
   Value materialize(BatchSize size, Location loc);
+  void takePlacedWeights();
   int64_t addWeight(ElementsAttr value, DictionaryAttr packed, int64_t bytes);
   void describe(func::CallOp call);
   void setAttributes(func::FuncOp function);
@@ -149,6 +150,25 @@ Value Rewriter::bytesOf(const Place &place, BatchSize bytes, Location loc) {
   auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   return viewAt(baseOf(plan.bufferAt(place)), offsetOf(place, loc), type,
                 {materialize(bytes, loc)}, loc);
+}
+
+/// Where the function has `ktn.weights` already, they are those of its code for
+/// another target: what is the same has one place.
+void Rewriter::takePlacedWeights() {
+  auto rows = old->getAttrOfType<ArrayAttr>("ktn.weights");
+  auto total = old->getAttrOfType<IntegerAttr>("ktn.weights_bytes");
+  if (!rows || !total)
+    return;
+  for (auto row : rows.getAsRange<DictionaryAttr>()) {
+    auto value = row.getAs<ElementsAttr>("value");
+    auto packed = row.getAs<DictionaryAttr>("packed");
+    auto offset = row.getAs<IntegerAttr>("offset");
+    auto bytes = row.getAs<IntegerAttr>("bytes");
+    if (value && offset && bytes)
+      weights[{value, packed}] =
+          Weight{value, packed, {bytes.getInt(), 0}, offset.getInt()};
+  }
+  weightsBytes = total.getInt();
 }
 
 int64_t Rewriter::addWeight(ElementsAttr value, DictionaryAttr packed,
@@ -430,6 +450,9 @@ void Rewriter::setAttributes(func::FuncOp function) {
   function->setAttr(
       "ktn.arena_bytes",
       b.getDenseI64ArrayAttr({layout.bytes.fixed, layout.bytes.perBatch}));
+  function->setAttr(
+      "ktn.arena_least",
+      b.getDenseI64ArrayAttr({layout.least.fixed, layout.least.perBatch}));
   function->setAttr("ktn.weights_bytes", b.getI64IntegerAttr(weightsBytes));
   function->setAttr("ktn.weights", b.getArrayAttr(weightRows));
   function->setAttr("ktn.kernels", b.getArrayAttr(rows));
@@ -444,6 +467,7 @@ LogicalResult Rewriter::run() {
   auto function = func::FuncOp::create(old.getLoc(), old.getName(),
                                        b.getFunctionType(types, {}));
   Block *body = function.addEntryBlock();
+  takePlacedWeights();
   weightsBase = body->getArgument(0);
   arenaBase = body->getArgument(1);
   batch = body->getArgument(2);

@@ -16,6 +16,7 @@ cc = lit_config.params.get("cc", "clang-22")
 cxx = lit_config.params.get("cxx", "clang++-22")
 aarch64_cc = shutil.which("aarch64-linux-gnu-gcc")
 qemu_aarch64 = shutil.which("qemu-aarch64-static")
+qemu_x86_64 = shutil.which("qemu-x86_64-static")
 shared_models = os.path.join(os.path.dirname(root), "shared", "models")
 warnings = "-Wall -Wextra -Wpedantic -Werror"
 
@@ -68,9 +69,12 @@ config.substitutions += [
         "%aarch64_cc",
         f"{aarch64_cc} -std=c11 {warnings} -I{root}/runtime/include",
     ),
+    ("%qemu_x86_64", qemu_x86_64 or "qemu-x86_64-static"),
     ("%qemu_aarch64", f"{qemu_aarch64} -L /usr/aarch64-linux-gnu"),
 ]
 
+if qemu_x86_64 and os.uname().machine == "x86_64":
+    config.available_features.add("qemu-x86_64")
 if aarch64_cc and qemu_aarch64:
     config.available_features.add("qemu-aarch64")
 # Larger models than a repository should hold, where they lie beside it.

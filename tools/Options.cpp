@@ -40,9 +40,12 @@ void addThreadsOption(CLI::App &app, int &threads, const std::string &what) {
 
 void addTargetOption(CLI::App &app, std::string &target) {
   target = "native";
-  app.add_option("--target", target,
-                 "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
-                 "aarch64-linux-gnu, or TRIPLE,CPU[,FEATURES]")
+  app.add_option(
+         "--target", target,
+         "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
+         "aarch64-linux-gnu, or TRIPLE,CPU[,FEATURES]; of the levels of "
+         "x86-64 several, with commas between: code for each, which "
+         "asks the CPU")
       ->capture_default_str();
 }
 

@@ -82,8 +82,8 @@ static llvm::SmallVector<char, 0> compileObject(llvm::StringRef text,
 
   Target target = orExit(parseTarget("native", /*optimize=*/true));
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> code =
-      orExit(translate(*module, "kernel", target, llvmContext));
+  std::unique_ptr<llvm::Module> code = orExit(translate(
+      splitUnits(std::move(module), "kernel"), 0, target, llvmContext));
   optimizeCode(*code, target, /*optimize=*/true);
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);

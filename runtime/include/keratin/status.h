@@ -15,7 +15,8 @@ typedef enum ktn_status_t {
   KTN_OUT_OF_MEMORY = 6,
   KTN_IO_ERROR = 7,        /**< a file could not be opened or mapped */
   KTN_STATE_TOO_SMALL = 8, /**< less memory than the state takes */
-  KTN_STATE_MISMATCH = 9   /**< bytes that are not a state of this model */
+  KTN_STATE_MISMATCH = 9,  /**< bytes that are not a state of this model */
+  KTN_CPU_UNSUPPORTED = 10 /**< the model has no code for this machine */
 } ktn_status_t;
 
 /** One line for people; "unknown status" for a value that is none. */
@@ -41,6 +42,8 @@ static inline const char *ktn_status_name(ktn_status_t status) {
     return "memory too small for the state";
   case KTN_STATE_MISMATCH:
     return "bytes are not a state of this model";
+  case KTN_CPU_UNSUPPORTED:
+    return "no code for this machine in the model";
   }
   return "unknown status";
 }

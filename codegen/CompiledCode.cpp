@@ -1,0 +1,278 @@
+//===- CompiledCode.cpp - machine code of a compiled model ----------------===//
+#include "codegen/Compiled.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Threading.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+/// The options that shaped the code, for the descriptor.
+std::string Compiled::optionText() const {
+  std::string text = options.optimize ? "-O2" : "-O0";
+  text += " --target=" + options.target;
+  if (options.weights == WeightsPlacement::External)
+    text += " --weights=external";
+  if (options.profile)
+    text += " --profile";
+  return text;
+}
+
+ArtefactOptions Compiled::artefactOptions() const {
+  ArtefactOptions artefact;
+  artefact.name = options.name;
+  for (const Target &target : targets)
+    artefact.target += artefact.target.empty()
+                           ? target.description()
+                           : ", " + target.machine->getTargetCPU().str();
+  artefact.options = optionText();
+  artefact.profile = options.profile;
+  return artefact;
+}
+
+//===----------------------------------------------------------------------===//
+// LLVM IR
+//===----------------------------------------------------------------------===//
+
+/// The machine that entry points run on: of several the least, so that they can
+/// find out which one it is.
+llvm::Expected<Target> Compiled::artefactTarget() const {
+  return hasVariants() ? parseTarget("x86-64", options.optimize)
+                       : targets[0].clone();
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>>
+Compiled::optimizedUnit(unsigned code, unsigned unit, const Target &target,
+                        llvm::LLVMContext &llvmContext) {
+  llvm::Expected<std::unique_ptr<llvm::Module>> module =
+      translate(codes[code], unit, target, llvmContext);
+  if (!module)
+    return module;
+  optimizeCode(**module, target, options.optimize);
+  if (unit == 0) {
+    llvm::Function *entry = (*module)->getFunction(codes[code].entry);
+    // The name itself may be one of the user's program.
+    entry->setName(codes[code].entry + ".main");
+    entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    entry->setDSOLocal(true);
+  }
+  return module;
+}
+
+/// Adds entry points and the descriptor.
+llvm::Error Compiled::finishArtefact(llvm::Module &module,
+                                     const ArtefactOptions &artefact) {
+  llvm::Expected<Target> target = artefactTarget();
+  if (!target)
+    return target.takeError();
+  if (module.empty()) {
+    module.setTargetTriple(target->machine->getTargetTriple());
+    module.setDataLayout(target->machine->createDataLayout());
+    module.setPICLevel(llvm::PICLevel::BigPIC);
+  }
+  addArtefact(module, signature, artefact);
+  // The same machine for all of a module, or vectors would change registers
+  // between caller and callee.
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration() && !function.hasFnAttribute("target-cpu"))
+      markFunction(function, *target);
+  return llvm::Error::success();
+}
+
+/// All code in one module, for people.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+Compiled::wholeModule(const ArtefactOptions &artefact,
+                      llvm::LLVMContext &llvmContext) {
+  std::unique_ptr<llvm::Module> whole;
+  for (unsigned code = 0; code < codes.size(); ++code)
+    for (unsigned unit = 0; unit < codes[code].modules.size(); ++unit) {
+      llvm::Expected<std::unique_ptr<llvm::Module>> part = optimizedUnit(
+          code, unit, targets[code % targets.size()], llvmContext);
+      if (!part)
+        return part;
+      if (!whole)
+        whole = std::move(*part);
+      else if (llvm::Linker::linkModules(*whole, std::move(*part)))
+        return llvm::createStringError("the code cannot be joined");
+    }
+  for (llvm::Function &function : *whole)
+    if (!function.isDeclaration() && function.hasHiddenVisibility()) {
+      function.setVisibility(llvm::GlobalValue::DefaultVisibility);
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    }
+  if (llvm::Error error = finishArtefact(*whole, artefact))
+    return std::move(error);
+  return whole;
+}
+
+//===----------------------------------------------------------------------===//
+// Objects
+//===----------------------------------------------------------------------===//
+
+/// Runs LLVM over all units, on as many threads as the context has.
+llvm::Error Compiled::makeObjects() {
+  if (host)
+    return llvm::Error::success();
+  TimingScope scope = progress->begin("generate code");
+  llvm::SmallVector<std::pair<unsigned, unsigned>> jobs;
+  for (unsigned code = 0; code < codes.size(); ++code)
+    for (unsigned unit = 0; unit < codes[code].modules.size(); ++unit)
+      jobs.emplace_back(code, unit);
+  bool isHosted = codes.size() == 1;
+  std::vector<ObjectBytes> made(jobs.size());
+  std::vector<std::string> problems(jobs.size());
+  auto run = [&](size_t index) -> llvm::Error {
+    auto [code, unit] = jobs[index];
+    Target target = targets[code % targets.size()].clone();
+    llvm::LLVMContext own;
+    bool isHost = isHosted && index == 0;
+    llvm::Expected<std::unique_ptr<llvm::Module>> module =
+        optimizedUnit(code, unit, target, isHost ? hostContext : own);
+    if (!module)
+      return module.takeError();
+    if (isHost) {
+      host = std::move(*module);
+      return llvm::Error::success();
+    }
+    llvm::raw_svector_ostream stream(made[index]);
+    return emitCode(**module, target, llvm::CodeGenFileType::ObjectFile,
+                    stream);
+  };
+  parallelFor(context, 0, jobs.size(), [&](size_t index) {
+    if (llvm::Error error = run(index))
+      problems[index] = llvm::toString(std::move(error));
+  });
+  for (const std::string &problem : problems)
+    if (!problem.empty())
+      return llvm::createStringError(problem);
+  if (isHosted)
+    made.erase(made.begin());
+  else
+    host = std::make_unique<llvm::Module>(options.name, hostContext);
+  objects = std::move(made);
+  return llvm::Error::success();
+}
+
+llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
+                                 llvm::raw_pwrite_stream &stream) {
+  if (llvm::Error error = makeObjects())
+    return error;
+  std::unique_ptr<llvm::Module> module = llvm::CloneModule(*host);
+  if (llvm::Error error = finishArtefact(*module, artefact))
+    return error;
+  llvm::Expected<Target> target = artefactTarget();
+  if (!target)
+    return target.takeError();
+  ObjectBytes first;
+  llvm::raw_svector_ostream firstStream(first);
+  if (llvm::Error error = emitCode(
+          *module, *target, llvm::CodeGenFileType::ObjectFile, firstStream))
+    return error;
+  if (objects.empty() && !artefact.embedsWeights) {
+    stream << firstStream.str();
+    return llvm::Error::success();
+  }
+  llvm::SmallVector<llvm::MemoryBufferRef> parts = {
+      llvm::MemoryBufferRef(firstStream.str(), options.name)};
+  for (const ObjectBytes &object : objects)
+    parts.emplace_back(llvm::StringRef(object.data(), object.size()),
+                       options.name);
+  llvm::SmallVector<DataSection> data;
+  if (artefact.embedsWeights)
+    data.push_back({weightsSymbol(options.name), weightBytes(), KTN_ALIGNMENT,
+                    hasLargeWeights(signature.weightsBytes)});
+  return joinObjects(parts, data, stream);
+}
+
+//===----------------------------------------------------------------------===//
+// In process
+//===----------------------------------------------------------------------===//
+
+/// The object without weights: they stay where they are and come to the code
+/// as an argument.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Compiled::objectForHere() {
+  if (!targets[0].runsHere)
+    return llvm::createStringError(
+        "code for " + targets[0].description() +
+        " cannot run in this process: the machine lacks its instructions");
+  if (signature.functions.size() > 1 || signature.hasState())
+    return llvm::createStringError(
+        "a model of several functions is run from files");
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  ArtefactOptions artefact = artefactOptions();
+  artefact.descriptorOnly = true;
+  if (llvm::Error error = emitObject(artefact, stream))
+    return std::move(error);
+  auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(
+      std::move(bytes), options.name, /*RequiresNullTerminator=*/false);
+  if (llvm::Error error = checkObject(object->getMemBufferRef()))
+    return std::move(error);
+  return object;
+}
+
+const ktn_model_info_t *Compiled::load() {
+  if (loaded)
+    return &loaded->info();
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object = objectForHere();
+  if (!object) {
+    (void)report(loc, object.takeError());
+    return nullptr;
+  }
+  llvm::Expected<std::unique_ptr<LoadedObject>> code = LoadedObject::load(
+      std::move(*object), options.name, weights->getBufferStart());
+  if (!code) {
+    (void)report(loc, code.takeError());
+    return nullptr;
+  }
+  loaded = std::move(*code);
+  return &loaded->info();
+}
+
+FailureOr<CodeImage> Compiled::takeImage() {
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object = objectForHere();
+  if (!object)
+    return report(loc, object.takeError());
+  return CodeImage{std::move(*object), std::move(weights)};
+}
+
+namespace {
+/// An object in this process and the weights that it reads.
+class LoadedImage final : public LoadedCode {
+public:
+  LoadedImage(std::unique_ptr<llvm::MemoryBuffer> weights,
+              std::unique_ptr<LoadedObject> object)
+      : weights(std::move(weights)), object(std::move(object)) {}
+  const ktn_model_info_t &info() const override { return object->info(); }
+
+private:
+  std::unique_ptr<llvm::MemoryBuffer> weights;
+  std::unique_ptr<LoadedObject> object;
+};
+} // namespace
+
+llvm::Expected<std::unique_ptr<LoadedCode>> loadImage(CodeImage image,
+                                                      llvm::StringRef name) {
+  llvm::Expected<std::unique_ptr<LoadedObject>> object = LoadedObject::load(
+      std::move(image.object), name, image.weights->getBufferStart());
+  if (!object)
+    return object.takeError();
+  return std::make_unique<LoadedImage>(std::move(image.weights),
+                                       std::move(*object));
+}
+
+void Compiled::setProfileHook(ktn_profile_fn_t hook, void *user) {
+  const ktn_model_info_t *info = load();
+  if (info && info->set_profile)
+    info->set_profile(hook, user);
+}
+
+} // namespace keratin
