@@ -94,7 +94,8 @@ static LogicalResult copyTransformed(ElementsAttr elements,
   return success();
 }
 
-/// Elements in the order that `packing`, `{block, dim, type}`, asks for.
+/// Elements in the order that `packing`, `{block, dim, type}` and where it has
+/// some `outer`, asks for.
 static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
                                 MutableArrayRef<char> out) {
   if (packing.contains("winograd"))
@@ -108,14 +109,21 @@ static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
       dim.getInt() >= type.getRank() || block.getInt() < 1 ||
       type.getNumElements() != elements.getNumElements())
     return failure();
+  Packing order = {unsigned(dim.getInt()), block.getInt()};
+  if (auto outer = packing.getAs<DenseI64ArrayAttr>("outer"))
+    order.outer.assign(outer.asArrayRef().begin(), outer.asArrayRef().end());
+  for (auto [number, outer] : llvm::enumerate(order.outer))
+    if (outer < 0 || outer >= type.getRank() || outer == dim.getInt() ||
+        llvm::is_contained(ArrayRef(order.outer).take_front(number), outer))
+      return failure();
   if (block.getInt() > static_cast<int64_t>(out.size()) ||
-      !fills(packedType(type, dim.getInt(), block.getInt()), out))
+      !fills(packedType(type, order), out))
     return failure();
   std::vector<char> plain(type.getNumElements() *
                           elementBytes(type.getElementType()));
   if (failed(copyElements(elements, plain)))
     return failure();
-  pack(plain, type, dim.getInt(), block.getInt(), out);
+  pack(plain, type, order, out);
   return success();
 }
 

@@ -176,11 +176,6 @@ void LaneReader::remember(Value tensor, ArrayRef<AffineExpr> position,
   scopes.back().lanes[key(tensor, position, width)] = lanes;
 }
 
-void LaneReader::setPacked(Value tensor, Value memref, unsigned dim,
-                           Value number) {
-  packed[tensor] = {memref, number, dim};
-}
-
 Lanes LaneReader::read(Value tensor, ArrayRef<AffineExpr> position,
                        unsigned width) {
   if (llvm::none_of(position,
@@ -319,13 +314,26 @@ Lanes LaneReader::load(Value memref, ArrayRef<AffineExpr> position,
 Lanes LaneReader::loadPacked(const Packed &packed,
                              ArrayRef<AffineExpr> position, unsigned width) {
   AffineExpr coordinate = getAffineDimExpr(*lane, b.getContext());
-  SmallVector<Value> place = {packed.number};
+  unsigned blocked = packed.packing.dim;
   auto type = cast<MemRefType>(packed.memref.getType());
-  for (auto [dim, expr] : llvm::enumerate(position))
-    if (dim != packed.dim) // a panel has one position of the outer loops
-      place.push_back(type.getDimSize(place.size()) == 1 ? kernel.index(0)
-                                                         : at(expr));
-  place.push_back(at(canonical(position[packed.dim] - coordinate)));
+  SmallVector<Value> place;
+  auto add = [&](unsigned dim) {
+    if (type.getDimSize(place.size()) == 1) {
+      place.push_back(kernel.index(0));
+      return;
+    }
+    Value value = at(position[dim]);
+    if (!packed.starts.empty() && packed.starts[dim])
+      value = arith::SubIOp::create(b, kernel.loc(), value, packed.starts[dim]);
+    place.push_back(value);
+  };
+  for (int64_t dim : packed.packing.outer)
+    add(dim);
+  place.push_back(packed.number);
+  for (unsigned dim = 0; dim < position.size(); ++dim)
+    if (dim != blocked && !llvm::is_contained(packed.packing.outer, dim))
+      add(dim);
+  place.push_back(at(canonical(position[blocked] - coordinate)));
   if (width == 0)
     return {memref::LoadOp::create(b, kernel.loc(), packed.memref, place), {}};
   return {loadVector(packed.memref, place, width), {}};

@@ -13,6 +13,7 @@
 #define KERATIN_CODEGEN_CPU_LANEREADER_H
 
 #include "codegen/cpu/Kernel.h"
+#include "codegen/cpu/Packing.h"
 
 #include <optional>
 
@@ -88,10 +89,17 @@ public:
   /// Makes `lanes` the value of `tensor` at `position` in this scope.
   void remember(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> position,
                 unsigned width, Lanes lanes);
-  /// Reads of `tensor` go to `memref` of type `packedType(…, dim, block)`, in
-  /// whose block `number` the lanes are.
-  void setPacked(mlir::Value tensor, mlir::Value memref, unsigned dim,
-                 mlir::Value number);
+  /// A tensor in the order of `packedType`, or a part of it: `starts` says for
+  /// each dimension where the part starts, null where it is all there.
+  struct Packed {
+    mlir::Value memref, number; ///< and the block that the lanes are in
+    Packing packing;
+    llvm::SmallVector<mlir::Value> starts = {};
+  };
+  /// Reads of `tensor` go to `place`.
+  void setPacked(mlir::Value tensor, Packed place) {
+    packed[tensor] = std::move(place);
+  }
   void forgetPacked(mlir::Value tensor) { packed.erase(tensor); }
 
   /// Reads of `tensor` in the present row, which is the first `rows`
@@ -116,10 +124,6 @@ private:
     llvm::DenseMap<std::pair<mlir::Value, unsigned>,
                    std::pair<mlir::Value, mlir::Value>>
         reciprocals;
-  };
-  struct Packed {
-    mlir::Value memref, number;
-    unsigned dim;
   };
 
   Key key(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> position,

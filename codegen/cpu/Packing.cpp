@@ -10,33 +10,61 @@ using namespace mlir;
 
 namespace keratin {
 
-RankedTensorType packedType(RankedTensorType type, unsigned dim,
-                            int64_t block) {
-  SmallVector<int64_t> shape(type.getShape());
-  auto blocks = int64_t(llvm::divideCeil(shape[dim], block));
-  shape.erase(shape.begin() + dim);
-  shape.insert(shape.begin(), blocks);
-  shape.push_back(block);
+/// The dimensions of the source in the order of a packed tensor, but for the
+/// blocked one: first the outer ones.
+static SmallVector<int64_t> orderOf(RankedTensorType type,
+                                    const Packing &packing) {
+  SmallVector<int64_t> order(packing.outer);
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (dim != int64_t(packing.dim) && !llvm::is_contained(packing.outer, dim))
+      order.push_back(dim);
+  return order;
+}
+
+RankedTensorType packedType(RankedTensorType type, const Packing &packing) {
+  SmallVector<int64_t> shape;
+  for (int64_t dim : orderOf(type, packing))
+    shape.push_back(type.getDimSize(dim));
+  shape.insert(shape.begin() + packing.outer.size(),
+               llvm::divideCeil(type.getDimSize(packing.dim), packing.block));
+  shape.push_back(packing.block);
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-void pack(ArrayRef<char> source, RankedTensorType type, unsigned dim,
-          int64_t block, MutableArrayRef<char> destination) {
-  unsigned bits = type.getElementTypeBitWidth();
-  size_t bytes = std::max(1u, bits / 8);
-  int64_t before = 1, after = 1, extent = type.getDimSize(dim);
-  for (auto [axis, size] : llvm::enumerate(type.getShape()))
-    (axis < dim ? before : after) *= axis == dim ? 1 : size;
+void pack(ArrayRef<char> source, RankedTensorType type, const Packing &packing,
+          MutableArrayRef<char> destination) {
+  size_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
+  int64_t block = packing.block, extent = type.getDimSize(packing.dim);
   std::fill(destination.begin(), destination.end(), 0);
+  if (type.getNumElements() == 0)
+    return;
 
-  // source[i][n][j] goes to destination[n / block][i][j][n % block].
-  for (int64_t i = 0; i < before; ++i)
-    for (int64_t n = 0; n < extent; ++n)
-      for (int64_t j = 0; j < after; ++j) {
-        size_t from = (i * extent + n) * after + j;
-        size_t to = ((n / block * before + i) * after + j) * block + n % block;
-        std::memcpy(&destination[to * bytes], &source[from * bytes], bytes);
-      }
+  SmallVector<int64_t> strides(type.getRank(), 1);
+  for (int64_t dim = type.getRank() - 1; dim-- > 0;)
+    strides[dim] = strides[dim + 1] * type.getDimSize(dim + 1);
+  SmallVector<int64_t> order = orderOf(type, packing);
+  int64_t inner = 1, inBlocks = 1;
+  for (auto [number, dim] : llvm::enumerate(order))
+    (number < packing.outer.size() ? inBlocks : inner) *= type.getDimSize(dim);
+  auto blocks = int64_t(llvm::divideCeil(extent, block));
+
+  SmallVector<int64_t> at(order.size(), 0);
+  for (int64_t count = 0; count < inBlocks * inner; ++count) {
+    int64_t from = 0;
+    for (auto [dim, place] : llvm::zip_equal(order, at))
+      from += strides[dim] * place;
+    int64_t i = count / inner, j = count % inner;
+    for (int64_t n = 0; n < extent; ++n) {
+      int64_t to = ((i * blocks + n / block) * inner + j) * block + n % block;
+      std::memcpy(&destination[to * bytes],
+                  &source[(from + n * strides[packing.dim]) * bytes], bytes);
+    }
+    for (size_t next = at.size(); next-- > 0;) {
+      if (++at[next] < type.getDimSize(order[next]))
+        break;
+      at[next] = 0;
+    }
+  }
 }
 
 } // namespace keratin

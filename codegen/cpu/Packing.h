@@ -4,19 +4,29 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace keratin {
 
-/// The shape of a tensor of `type` whose dimension `dim` is cut into blocks:
-/// [ceil(extent / block), the other dimensions in order, block].
-mlir::RankedTensorType packedType(mlir::RankedTensorType type, unsigned dim,
-                                  int64_t block);
+/// How a tensor is packed: dimension `dim` is cut into blocks of `block`.
+struct Packing {
+  unsigned dim;
+  int64_t block;
+  /// Dimensions that blocks do not go along, such as groups and heads: a block
+  /// is contiguous.
+  llvm::SmallVector<int64_t> outer = {};
+};
+
+/// The shape of a tensor of `type` in blocks: [the outer dimensions in order,
+/// ceil(extent / block), the other dimensions in order, block].
+mlir::RankedTensorType packedType(mlir::RankedTensorType type,
+                                  const Packing &packing);
 
 /// Copies the elements of `source`, a tensor of the static `type` in row-major
 /// order, to `destination` in the order of `packedType`. The rest of the last
 /// block is zero. Elements are whole bytes; i1 is one byte.
 void pack(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
-          unsigned dim, int64_t block, llvm::MutableArrayRef<char> destination);
+          const Packing &packing, llvm::MutableArrayRef<char> destination);
 
 } // namespace keratin
 

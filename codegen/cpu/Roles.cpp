@@ -191,13 +191,15 @@ public:
       : kernel(kernel), root(root), unit(unit),
         accesses(accessesOf(kernel, root)) {}
 
-  std::optional<Tiling> run(bool keepsSums);
+  std::optional<Tiling> run(bool outputHoldsSums);
 
 private:
   std::optional<unsigned> innermostOfOutput();
   bool pickLane();
   bool canPack(const Access &access, unsigned lane);
   bool canPanel(const Access &access, unsigned lane);
+  bool stepsFar(const Access &access);
+  bool pickPanel(const Access &access);
   bool reduceLanes();
   void pickWindow();
   void pickProductRow(std::optional<int64_t> vectors);
@@ -238,9 +240,29 @@ private:
   const VectorUnit &unit;
   SmallVector<Access> accesses;
   int64_t mostVectors = 8; ///< in a row of a tile
+  bool keepsSums = false;  ///< the output can hold them
   Tiling tiling;
 };
 } // namespace
+
+/// Bytes between the elements that `access` reads in turns of `loop`; 1 when
+/// that is not known.
+static int64_t bytesApart(const Access &access, unsigned loop) {
+  auto type = cast<RankedTensorType>(access.tensor.getType());
+  int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8), stride = 0;
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    std::optional<int64_t> step = laneStep(access.position[dim], loop);
+    if (!step || (type.isDynamicDim(dim) && dim != 0))
+      return 1;
+    stride += *step * bytes;
+    if (dim != 0) // the first may be open
+      bytes *= type.getDimSize(dim);
+  }
+  return stride;
+}
+
+/// A panel is on the stack, which may be small where the code runs.
+static constexpr int64_t panelBytes = 128 << 10;
 
 std::optional<unsigned> Classifier::innermostOfOutput() {
   AffineMap map = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
@@ -310,35 +332,59 @@ bool Classifier::pickLane() {
   for (const Access &access : accesses)
     if (scalars && access.dependsOn(*lane) && canPack(access, *lane))
       tiling.blocked = access.operand;
-  const Access *gathered = nullptr;
-  for (const Access &access : accesses)
-    if (access.operand != tiling.blocked &&
-        along(access, *lane) == LaneAccess::Gather)
+  const Access *gathered = nullptr, *far = nullptr;
+  for (const Access &access : accesses) {
+    if (access.operand == tiling.blocked)
+      continue;
+    if (along(access, *lane) == LaneAccess::Gather)
       gathered = &access;
-  if (!gathered)
+    else if (access.dependsOn(*lane) && stepsFar(access))
+      far = &access;
+  }
+  if (const Access *wanted = gathered ? gathered : far;
+      wanted && scalars && !tiling.blocked && pickPanel(*wanted))
     return true;
-  // A panel pays when enough rows read it.
+  if (gathered && reduceLanes())
+    tiling.blocked = nullptr;
+  return true; // or else gathers element by element
+}
+
+/// Whether steps of a reduction go so far in `access` that lines share ways of
+/// the caches, and pages are many.
+bool Classifier::stepsFar(const Access &access) {
+  constexpr int64_t farBytes = 2048, manySteps = 64;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    if (isReduction(loop) && extent(loop).value_or(manySteps) >= manySteps &&
+        std::abs(bytesApart(access, loop)) >= farBytes)
+      return true;
+  return false;
+}
+
+/// Copies blocks of `access` to a panel where enough rows read it.
+bool Classifier::pickPanel(const Access &access) {
+  bool gathers = along(access, tiling.lane) == LaneAccess::Gather;
+  int64_t fewRows = gathers ? 8 : 32;
   bool rows = false;
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
-    rows |= !isReduction(loop) && !gathered->dependsOn(loop) &&
-            extent(loop).value_or(16) >= 8;
+    rows |= !isReduction(loop) && !access.dependsOn(loop) &&
+            extent(loop).value_or(fewRows) >= fewRows;
   int64_t depth = 1;
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
     if (isReduction(loop))
-      depth = extent(loop) ? depth * *extent(loop) : INT32_MAX;
-  // The panel is on the stack, which may be small where the code runs.
-  constexpr int64_t panelBytes = 128 << 10;
-  int64_t widest = panelBytes / std::max<int64_t>(depth, 1) * 8 / unit.bits;
-  if (scalars && rows && !tiling.blocked && widest > 0 &&
-      canPanel(*gathered, *lane)) {
-    tiling.blocked = gathered->operand;
-    tiling.panel = true;
-    mostVectors = std::min(mostVectors, widest);
-    return true;
-  }
-  if (reduceLanes())
-    tiling.blocked = nullptr;
-  return true; // or else gathers element by element
+      depth = extent(loop)
+                  ? llvm::SaturatingMultiply<uint64_t>(depth, *extent(loop))
+                  : INT32_MAX;
+  // A deep sum is done in blocks, if the output can hold its sums.
+  int64_t widest =
+      panelBytes / std::clamp<int64_t>(depth, 1, INT32_MAX) * 8 / unit.bits;
+  if (keepsSums)
+    widest = std::max<int64_t>(widest, 4);
+  if (!rows || widest == 0 || !canPanel(access, tiling.lane))
+    return false;
+  tiling.blocked = access.operand;
+  tiling.panel = true;
+  mostVectors = std::min(mostVectors, widest);
+  return true;
 }
 
 /// Reductions that move a window over a parallel loop are its taps. A window
@@ -360,22 +406,6 @@ void Classifier::pickWindow() {
       break;
     tiling.taps.insert(tiling.taps.begin(), loop);
   }
-}
-
-/// Bytes between the elements that `access` reads in turns of `loop`; 1 when
-/// that is not known.
-static int64_t bytesApart(const Access &access, unsigned loop) {
-  auto type = cast<RankedTensorType>(access.tensor.getType());
-  int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8), stride = 0;
-  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
-    std::optional<int64_t> step = laneStep(access.position[dim], loop);
-    if (!step || (type.isDynamicDim(dim) && dim != 0))
-      return 1;
-    stride += *step * bytes;
-    if (dim != 0) // the first may be open
-      bytes *= type.getDimSize(dim);
-  }
-  return stride;
 }
 
 /// The row is the loop that costs least by itself; of equals the innermost,
@@ -668,18 +698,17 @@ void Classifier::blockReductions() {
   int64_t bytes = 0, depthOfBlock = 256;
   for (const Access &access : accesses)
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
-  if (tiling.panel)
-    return;
   if (tiling.blocked) {
     auto type = cast<ShapedType>(tiling.blocked->get().getType());
     int64_t row = int64_t(tiling.size.vectors) * tiling.lanes *
                   llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    depthOfBlock = blockBytes / row;
+    int64_t most = tiling.panel ? panelBytes : blockBytes;
+    depthOfBlock = most / row;
     bytes = 0;
     for (const Access &access : accesses)
       if (access.operand == tiling.blocked)
         bytes = bytesWalked(access);
-    if (bytes <= blockBytes)
+    if (bytes <= most)
       return;
   } else if (bytes <= cacheBytes) {
     return;
@@ -717,7 +746,8 @@ int64_t Classifier::turnsOf(const Tiling::Level &level) {
   return llvm::divideCeil(*known, step);
 }
 
-std::optional<Tiling> Classifier::run(bool keepsSums) {
+std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
+  keepsSums = outputHoldsSums;
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
     if (extent(loop) == 0)
       return std::nullopt;

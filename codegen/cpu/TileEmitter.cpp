@@ -49,7 +49,10 @@ private:
   using Then = llvm::function_ref<void()>;
   using Sums = SmallVector<Value>;
 
+  Packing packingOfBlocks();
   void layOutBlocks();
+  bool isInBlock(unsigned loop);
+  bool isFromBlockToBlock(unsigned loop);
   void emitLevel(unsigned number);
   std::pair<Value, Value> range(unsigned loop, int64_t step, bool shared);
   void emitBlocksOf(const Tiling::Level &level, bool shared, Then then);
@@ -62,8 +65,9 @@ private:
   void emitRowLadder(bool shared, Then then);
   void span(unsigned loop, Value from, Value to, int64_t step, Then then);
   void inBlock(Value number, ArrayRef<Column> vectors, Then then);
+  void findNextBlock(Value number);
   void fillPanel();
-  void fillPanelLoops(ArrayRef<unsigned> loops);
+  void fillPanelLoops(ArrayRef<unsigned> loops, ArrayRef<Value> starts);
 
   Value isAtEnd(bool last);
   void emitBlocks(ArrayRef<unsigned> outer);
@@ -77,6 +81,7 @@ private:
   struct Tap {
     SmallVector<AffineExpr> taps;
     unsigned row;
+    size_t number;
     SmallVector<int64_t> place; ///< what it reads
   };
   SmallVector<Tap> tapsOfRows();
@@ -100,7 +105,7 @@ private:
   unsigned innerRows = 1, outerRows = 1;
   SmallVector<Column> columns;
   Value panel;
-  unsigned blockDim = 0;
+  Packing packing = {}; ///< of the operand in blocks
 
   // A reduction in blocks.
   std::pair<Value, Value> block; ///< of the loop that goes from block to block
@@ -146,40 +151,80 @@ void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
            });
 }
 
+/// The operand in blocks has its dimensions that other parallel loops go along
+/// outside of the blocks, so that a block is contiguous.
+Packing TileEmitter::packingOfBlocks() {
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  Packing packing = {};
+  packing.block = int64_t(tiling.size.vectors) * tiling.lanes;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    if (!loop)
+      continue;
+    if (loop.getPosition() == tiling.lane)
+      packing.dim = dim;
+    else if (!tiling.panel &&
+             root.getIteratorTypesArray()[loop.getPosition()] ==
+                 utils::IteratorType::parallel)
+      packing.outer.push_back(dim);
+  }
+  return packing;
+}
+
 /// Gives the operand in blocks its memory: the packed argument, or a panel of
 /// one block.
 void TileEmitter::layOutBlocks() {
   Value tensor = tiling.blocked->get();
   auto type = cast<RankedTensorType>(tensor.getType());
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
-  unsigned dim =
-      *map.getResultPosition(getAffineDimExpr(tiling.lane, root.getContext()));
-  int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
+  packing = packingOfBlocks();
   if (!tiling.panel) {
-    RankedTensorType wanted = packedType(type, dim, block);
-    unsigned number = cast<BlockArgument>(tensor).getArgNumber();
+    RankedTensorType wanted = packedType(type, packing);
+    SmallVector<NamedAttribute> order = {
+        b.getNamedAttr("dim", b.getI64IntegerAttr(packing.dim)),
+        b.getNamedAttr("block", b.getI64IntegerAttr(packing.block))};
+    if (!packing.outer.empty())
+      order.push_back(
+          b.getNamedAttr("outer", b.getDenseI64ArrayAttr(packing.outer)));
     kernel.setPackedArgument(
-        number, MemRefType::get(wanted.getShape(), wanted.getElementType()),
-        dim, block);
-    blockDim = dim;
+        cast<BlockArgument>(tensor).getArgNumber(),
+        MemRefType::get(wanted.getShape(), wanted.getElementType()),
+        b.getDictionaryAttr(order));
     return;
   }
   // Only what a block reads: the reductions; other loops have one position.
   SmallVector<int64_t> shape = {1};
   for (auto [axis, expr] : llvm::enumerate(map.getResults())) {
     auto loop = dyn_cast<AffineDimExpr>(expr);
-    if (axis == dim)
+    if (axis == packing.dim)
       continue;
-    bool reduction =
-        loop && llvm::is_contained(tiling.reductions, loop.getPosition());
-    shape.push_back(reduction ? type.getDimSize(axis) : 1);
+    int64_t turns = 1;
+    if (loop && isInBlock(loop.getPosition())) {
+      turns = type.getDimSize(axis);
+      if (isFromBlockToBlock(loop.getPosition()))
+        turns = ShapedType::isDynamic(turns)
+                    ? tiling.blockStep
+                    : std::min(turns, tiling.blockStep);
+    }
+    shape.push_back(turns);
   }
-  shape.push_back(block);
+  shape.push_back(packing.block);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.to().front());
   auto panelType = MemRefType::get(shape, type.getElementType());
   panel = memref::AllocaOp::create(b, loc, panelType, b.getI64IntegerAttr(64));
-  blockDim = dim;
+}
+
+/// Whether `loop` is a reduction that a tile goes along, and whether it does so
+/// in blocks.
+bool TileEmitter::isInBlock(unsigned loop) {
+  return llvm::is_contained(
+      ArrayRef(tiling.reductions).drop_front(tiling.outerReductions), loop);
+}
+
+bool TileEmitter::isFromBlockToBlock(unsigned loop) {
+  return tiling.blockStep != 0 &&
+         tiling.reductions[tiling.outerReductions] == loop;
 }
 
 //===----------------------------------------------------------------------===//
@@ -271,17 +316,37 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
     fillPanel();
   else if (tiling.blocked)
     reader.setPacked(tiling.blocked->get(),
-                     kernel.memrefOf(tiling.blocked->get()), blockDim, number);
-  if (tiling.tilesOfPrefetch != 0) {
-    Value memref = kernel.memrefOf(tiling.blocked->get());
-    int64_t last = cast<MemRefType>(memref.getType()).getDimSize(0) - 1;
-    Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
-                                         number, kernel.index(last));
-    nextBlock = arith::AddIOp::create(b, loc, number, kernel.index(1));
-    nextBlock =
-        arith::SelectOp::create(b, loc, isLast, kernel.index(0), nextBlock);
-  }
+                     {kernel.memrefOf(tiling.blocked->get()), number, packing});
+  if (tiling.tilesOfPrefetch != 0)
+    findNextBlock(number);
   then();
+}
+
+/// The block behind `number`; behind the last one comes the first.
+void TileEmitter::findNextBlock(Value number) {
+  ArrayRef<int64_t> shape =
+      cast<ShapedType>(kernel.memrefOf(tiling.blocked->get()).getType())
+          .getShape();
+  size_t outside = packing.outer.size();
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  Value place;
+  auto add = [&](Value value, int64_t extent) {
+    if (place) {
+      place = arith::MulIOp::create(b, loc, place, kernel.index(extent));
+      value = arith::AddIOp::create(b, loc, place, value);
+    }
+    place = value;
+  };
+  for (auto [dim, extent] :
+       llvm::zip_equal(packing.outer, shape.take_front(outside)))
+    if (extent != 1)
+      add(reader.at(map.getResult(dim)), extent);
+  add(number, shape[outside]);
+  int64_t last = llvm::product_of(shape.take_front(outside + 1)) - 1;
+  Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, place,
+                                       kernel.index(last));
+  place = arith::AddIOp::create(b, loc, place, kernel.index(1));
+  nextBlock = arith::SelectOp::create(b, loc, isLast, kernel.index(0), place);
 }
 
 /// Full blocks, then the exact rest; columns of unknown number go vector by
@@ -355,9 +420,10 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
   int64_t whole = extent / full * full;
   height = full;
   span(loop, from, least(to, whole), full, then);
+  if (whole == extent)
+    return;
   height = extent - whole;
-  if (height != 0)
-    span(loop, most(from, kernel.index(whole)), to, height, then);
+  span(loop, most(from, kernel.index(whole)), to, height, then);
 }
 
 /// Rows of unknown number: full tiles, then tiles of half the rows, and so on.
@@ -384,20 +450,30 @@ void TileEmitter::fillPanel() {
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   reader.forgetPacked(tensor);
   SmallVector<unsigned> loops;
-  for (unsigned loop : tiling.reductions)
-    if (map.isFunctionOfDim(loop))
-      loops.push_back(loop);
+  SmallVector<Value> starts;
+  for (AffineExpr expr : map.getResults()) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    bool blockwise = loop && isFromBlockToBlock(loop.getPosition());
+    starts.push_back(blockwise ? block.first : Value());
+    if (loop && isInBlock(loop.getPosition()))
+      loops.push_back(loop.getPosition());
+  }
   {
     LaneReader::Scope scope(reader);
-    fillPanelLoops(loops);
+    fillPanelLoops(loops, starts);
   }
-  reader.setPacked(tensor, panel, blockDim, kernel.index(0));
+  reader.setPacked(tensor, {panel, kernel.index(0), packing, starts});
 }
 
-void TileEmitter::fillPanelLoops(ArrayRef<unsigned> loops) {
-  if (!loops.empty())
-    return span(loops[0], kernel.index(0), kernel.loopExtent(root, loops[0]), 1,
-                [&] { fillPanelLoops(loops.drop_front()); });
+void TileEmitter::fillPanelLoops(ArrayRef<unsigned> loops,
+                                 ArrayRef<Value> starts) {
+  if (!loops.empty()) {
+    Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
+    if (isFromBlockToBlock(loops[0]))
+      std::tie(from, to) = block;
+    return span(loops[0], from, to, 1,
+                [&] { fillPanelLoops(loops.drop_front(), starts); });
+  }
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   SmallVector<AffineExpr> taps(root.getNumLoops());
   auto panelType = cast<MemRefType>(panel.getType());
@@ -406,11 +482,18 @@ void TileEmitter::fillPanelLoops(ArrayRef<unsigned> loops) {
                               at(map.getResults(), pointOf(0, number, taps)),
                               column.width);
     SmallVector<Value> place = {kernel.index(0)};
-    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
-      if (dim != blockDim) // one position of the loops outside
-        place.push_back(panelType.getDimSize(place.size()) == 1
-                            ? kernel.index(0)
-                            : reader.at(expr));
+    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+      if (dim == packing.dim)
+        continue;
+      if (panelType.getDimSize(place.size()) == 1) {
+        place.push_back(kernel.index(0));
+        continue;
+      }
+      Value value = reader.at(expr);
+      if (starts[dim])
+        value = arith::SubIOp::create(b, loc, value, starts[dim]);
+      place.push_back(value);
+    }
     place.push_back(kernel.index(column.offset));
     Value value = reader.materialize(lanes, column.width);
     if (column.width == 0)
@@ -618,8 +701,7 @@ TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
   if (loops.empty())
     return step(sums);
   Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
-  if (tiling.blockStep != 0 &&
-      loops[0] == tiling.reductions[tiling.outerReductions])
+  if (isFromBlockToBlock(loops[0]))
     std::tie(from, to) = block;
   return emitLoop(b, loc, from, to, kernel.index(1), sums,
                   [&](Value iv, ValueRange inner) {
@@ -635,7 +717,7 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
   SmallVector<Tap> all;
   forEachTap([&](ArrayRef<AffineExpr> taps) {
     for (unsigned row = 0; row < rows(); ++row)
-      all.push_back({SmallVector<AffineExpr>(taps), row, {}});
+      all.push_back({SmallVector<AffineExpr>(taps), row, all.size(), {}});
   });
   if (tiling.taps.empty() || !tiling.row)
     return all;
@@ -647,8 +729,9 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
         auto constant = dyn_cast<AffineConstantExpr>(sum ? sum.getRHS() : expr);
         tap.place.push_back(constant ? constant.getValue() : 0);
       }
-  llvm::stable_sort(all, [](const Tap &left, const Tap &right) {
-    return left.place < right.place;
+  llvm::sort(all, [](const Tap &left, const Tap &right) {
+    return std::tie(left.place, left.number) <
+           std::tie(right.place, right.number);
   });
   return all;
 }
@@ -695,32 +778,27 @@ void TileEmitter::prefetch() {
     Value term = arith::MulIOp::create(b, loc, value, kernel.index(factor));
     place = arith::AddIOp::create(b, loc, place, term);
   };
-  add(nextBlock, llvm::product_of(shape.drop_front()));
-  int64_t block = shape.back(), stride = 1, depth = 1;
+  ArrayRef<int64_t> inBlock = shape.drop_front(packing.outer.size() + 1);
+  add(nextBlock, llvm::product_of(inBlock));
+  int64_t block = inBlock.back(), stride = 1, depth = 1;
   int64_t step = llvm::divideCeil(block, tiling.tilesOfPrefetch);
   SmallVector<AffineExpr> taps(root.getNumLoops());
   Position position =
       at(root.getMatchingIndexingMap(tiling.blocked).getResults(),
          pointOf(0, 0, taps));
-  ArrayRef<int64_t> packed = shape.drop_front();
-  for (int64_t dim = position.size(), next = packed.size() - 1; dim-- > 0;) {
-    if (dim == int64_t(blockDim))
+  size_t next = inBlock.size() - 1;
+  for (int64_t dim = position.size(); dim-- > 0;) {
+    if (dim == int64_t(packing.dim) || llvm::is_contained(packing.outer, dim))
       continue;
+    int64_t extent = inBlock[--next];
     auto loop = dyn_cast<AffineDimExpr>(position[dim]);
-    auto *found = loop ? llvm::find(tiling.reductions, loop.getPosition())
-                       : tiling.reductions.end();
-    size_t number = found - tiling.reductions.begin();
     Value value = reader.at(position[dim]);
-    int64_t extent = packed[--next];
-    if (loop && found != tiling.reductions.end() &&
-        number >= tiling.outerReductions) {
+    if (loop && isInBlock(loop.getPosition())) {
       add(value, stride * step);
-      if (tiling.blockStep != 0 && number == tiling.outerReductions) {
+      if (isFromBlockToBlock(loop.getPosition()))
         add(this->block.first, stride * (block - step));
-        depth *= tiling.blockStep;
-      } else {
-        depth *= extent;
-      }
+      depth *=
+          isFromBlockToBlock(loop.getPosition()) ? tiling.blockStep : extent;
     } else {
       add(value, stride * block);
     }

@@ -340,6 +340,53 @@ func.func private @rows_twice(%x: tensor<8x16xf32>, %a: tensor<8x16xf32>, %b: te
 
 // -----
 
+// Weights for each of some heads: all of a head is together.
+// CHECK-LABEL: func private @heads(
+// CHECK-SAME:    memref<12x2x64x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 2 : i64, outer = array<i64: 1>}, ktn.unpacked_type = tensor<64x12x64xf32>}
+// CHECK:         vector.load %{{.+}}[%{{.+}}, %{{.+}}, %{{.+}}, %c{{.+}}] : memref<12x2x64x32xf32>
+func.func private @heads(%x: tensor<56x64xf32>, %w: tensor<64x12x64xf32> {ktn.constant}, %out: tensor<56x12x64xf32>) -> tensor<56x12x64xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<56x12x64xf32>) -> tensor<56x12x64xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, h, n, k) -> (m, k)>, affine_map<(m, h, n, k) -> (k, h, n)>, affine_map<(m, h, n, k) -> (m, h, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<56x64xf32>, tensor<64x12x64xf32>) outs(%start : tensor<56x12x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<56x12x64xf32>
+  return %sum : tensor<56x12x64xf32>
+}
+
+// -----
+
+// Rows of the right factor that are far apart, and not known ahead of time: a
+// block of columns and of the sum is copied to a panel at a time.
+// CHECK-LABEL: func private @far(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<128x2048xf32>, %[[W:[^:]+]]: memref<2048x1024xf32>
+// CHECK:         %[[PANEL:.+]] = memref.alloca() {alignment = 64 : i64} : memref<1x512x64xf32>
+// CHECK:         scf.for %[[FROM:.+]] = %c0 to %c2048 step %c512
+// CHECK:           scf.for
+// CHECK:             vector.load %[[W]]
+// CHECK:             arith.subi %{{.+}}, %[[FROM]]
+// CHECK:             vector.store %{{.+}}, %[[PANEL]]
+// CHECK:             scf.for {{.+}} -> ({{((vector<16xf32>(, )?)+)}})
+// CHECK-NOT:           vector.load %[[W]]
+// CHECK:               vector.load %[[PANEL]]
+func.func private @far(%x: tensor<128x2048xf32>, %w: tensor<2048x1024xf32>, %out: tensor<128x1024xf32>) -> tensor<128x1024xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<128x1024xf32>) -> tensor<128x1024xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<128x2048xf32>, tensor<2048x1024xf32>) outs(%start : tensor<128x1024xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<128x1024xf32>
+  return %sum : tensor<128x1024xf32>
+}
+
+// -----
+
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
