@@ -183,17 +183,19 @@ private:
           linalg::YieldOp::create(
               b, loc, blockAt(b, loc, index, args.take_front(2), element));
         });
-    Value all =
-        tensor::ConcatOp::create(b, loc, /*dim=*/0, generic.getResults());
-    if (tensorType(all).getNumElements() == count)
-      return createReshape(b, loc, all, type);
-    SmallVector<OpFoldResult> sizes =
-        getAsIndexOpFoldResult(b.getContext(), type.getShape());
-    return createParallel(b, loc, type, sizes, {}, {},
-                          [&](OpBuilder &b, Location loc, ValueRange) -> Value {
-                            return tensor::ExtractOp::create(
-                                b, loc, all, linearPosition(b, loc, sizes));
-                          });
+    // Insertions are made in place, and a slice in front is a view.
+    int64_t extent = blocks.getNumElements();
+    OpFoldResult one = b.getIndexAttr(1);
+    Value all = tensor::EmptyOp::create(b, loc, {parts * extent}, element);
+    for (auto [part, numbers] : llvm::enumerate(generic.getResults())) {
+      OpFoldResult begin = b.getIndexAttr(static_cast<int64_t>(part) * extent);
+      all = tensor::InsertSliceOp::create(b, loc, numbers, all, {begin},
+                                          {b.getIndexAttr(extent)}, {one});
+    }
+    if (parts * extent != count)
+      all = tensor::ExtractSliceOp::create(b, loc, all, {b.getIndexAttr(0)},
+                                           {b.getIndexAttr(count)}, {one});
+    return createReshape(b, loc, all, type);
   }
 
   /// The number of blocks is no multiple of the batch, so no tensor can have
