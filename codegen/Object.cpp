@@ -86,7 +86,11 @@ void optimizeCode(Module &module, const Target &target, bool optimize) {
   for (LibFunc known : {LibFunc_memcpy, LibFunc_memmove, LibFunc_memset})
     library.setAvailable(known);
 
-  PassBuilder builder(target.machine.get());
+  // The reference of tests and validation: its many short loops would be most
+  // of the time that it takes to compile if they were unrolled.
+  PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = optimize;
+  PassBuilder builder(target.machine.get(), tuning);
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;
