@@ -161,6 +161,24 @@ static BenchKernel productOfInputs(int64_t size) {
           bytesOf({square, square, square})};
 }
 
+/// For each of 12 heads; the right factor may have its rows as columns.
+static BenchKernel productOfHeads(bool transposed, int64_t rows, int64_t inner,
+                                  int64_t columns) {
+  constexpr int64_t heads = 12;
+  K::Shape left{heads, rows, inner}, result{heads, rows, columns};
+  K::Shape right = transposed ? K::Shape{heads, columns, inner}
+                              : K::Shape{heads, inner, columns};
+  auto build = [=](const K::Tensors &x) {
+    return K::batch_dot(x[0], x[1], {2, transposed ? 2 : 1});
+  };
+  return {named(transposed ? "batch_dot_transposed" : "batch_dot",
+                {heads, rows, inner, columns}),
+          {left, right},
+          build,
+          2.0 * static_cast<double>(elementsOf(result) * inner),
+          bytesOf({left, right, result})};
+}
+
 static BenchKernel rows(const char *name, int64_t count, int64_t length,
                         std::function<K::Tensor(const K::Tensor &)> function) {
   auto build = [=](const K::Tensors &x) { return function(x[0]); };
@@ -182,7 +200,14 @@ static void addProducts(std::vector<BenchKernel> &kernels) {
   kernels.push_back(product(128, 768, 768));
   kernels.push_back(product(128, 768, 3072));
   kernels.push_back(product(128, 3072, 768));
-  kernels.push_back(productOfInputs(512));
+  for (int64_t size : {64, 256, 512, 1024, 2048})
+    kernels.push_back(productOfInputs(size));
+  // The last layers of classifiers.
+  kernels.push_back(product(32, 2048, 1000));
+  kernels.push_back(product(512, 512, 10));
+  // What 12 heads of BERT-base attend to.
+  kernels.push_back(productOfHeads(/*transposed=*/true, 128, 64, 128));
+  kernels.push_back(productOfHeads(/*transposed=*/false, 128, 128, 64));
 }
 
 static void addConvolutions(std::vector<BenchKernel> &kernels) {
@@ -254,10 +279,58 @@ static void addConvolutions(std::vector<BenchKernel> &kernels) {
     kernels.push_back(depthwise(size, channels, /*stride=*/2));
 }
 
+/// Dilated, grouped, of one dimension, transposed, and larger windows over one
+/// channel.
+static void addOtherConvolutions(std::vector<BenchKernel> &kernels) {
+  using Op = std::function<K::Tensor(const K::Tensor &, const K::Tensor &)>;
+  auto add = [&](const char *name, const K::Shape &image,
+                 const K::Shape &kernel, const K::Shape &result,
+                 int64_t productsOfElement, const Op &op) {
+    auto build = [=](const K::Tensors &x) { return op(x[0], weight(kernel)); };
+    kernels.push_back(
+        {name,
+         {image},
+         build,
+         2.0 * static_cast<double>(elementsOf(result) * productsOfElement),
+         bytesOf({image, kernel, result})});
+  };
+  auto depthwise5x5 = [](const K::Tensor &x, const K::Tensor &k) {
+    return K::depthwise_conv2d(x, k, {1, 1}, "same", "channels_last");
+  };
+  add("conv3x3_dilated/28/256", {1, 28, 28, 256}, {3, 3, 256, 256},
+      {1, 28, 28, 256}, 9 * 256, [](auto &x, auto &k) {
+        return K::conv2d(x, k, {1, 1}, "same", "channels_last", {2, 2});
+      });
+  add("conv3x3_in_4_groups/28/128", {1, 28, 28, 128}, {3, 3, 32, 128},
+      {1, 28, 28, 128}, 9 * 32, [](auto &x, auto &k) {
+        return K::conv2d(x, k, {1, 1}, "same", "channels_last", {1, 1}, 4);
+      });
+  add("conv1d3/1000/64", {1, 1000, 64}, {3, 64, 64}, {1, 1000, 64}, 3 * 64,
+      [](auto &x, auto &k) {
+        return K::conv1d(x, k, 1, "same", "channels_last");
+      });
+  add("conv2x2_transposed/28/128_64", {1, 28, 28, 128}, {2, 2, 64, 128},
+      {1, 56, 56, 64}, 128, [](auto &x, auto &k) {
+        return K::conv2d_transpose(x, k, {1, 56, 56, 64}, {2, 2}, "same",
+                                   "channels_last");
+      });
+  add("conv4x4_transposed/14/256_128", {1, 14, 14, 256}, {4, 4, 128, 256},
+      {1, 28, 28, 128}, 4 * 256, [](auto &x, auto &k) {
+        return K::conv2d_transpose(x, k, {1, 28, 28, 128}, {2, 2}, "same",
+                                   "channels_last");
+      });
+  add("depthwise5x5/28/240", {1, 28, 28, 240}, {5, 5, 240, 1}, {1, 28, 28, 240},
+      25, depthwise5x5);
+  add("depthwise5x5/14/672", {1, 14, 14, 672}, {5, 5, 672, 1}, {1, 14, 14, 672},
+      25, depthwise5x5);
+}
+
 static void addGradients(std::vector<BenchKernel> &kernels) {
   for (bool byKernel : {false, true}) {
     kernels.push_back(convolutionGradient(byKernel, 56, 3, 64, 64));
+    kernels.push_back(convolutionGradient(byKernel, 14, 3, 256, 256));
     kernels.push_back(convolutionGradient(byKernel, 56, 1, 64, 256));
+    kernels.push_back(convolutionGradient(byKernel, 28, 1, 512, 128));
   }
   kernels.push_back(poolGradient("max", 2, 2));
   kernels.push_back(poolGradient("max", 3, 2));
@@ -289,6 +362,7 @@ static void addRows(std::vector<BenchKernel> &kernels) {
 std::vector<BenchKernel> benchKernels() {
   std::vector<BenchKernel> kernels;
   addConvolutions(kernels);
+  addOtherConvolutions(kernels);
   addProducts(kernels);
   addRows(kernels);
   addGradients(kernels);
