@@ -3,6 +3,7 @@
 #include "passes/KernelGroups.h"
 #include "passes/Passes.h"
 #include "passes/PlaceParts.h"
+#include "passes/SplitGates.h"
 #include "passes/UnitAxes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -477,8 +478,10 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
   }
 
   LogicalResult run(func::FuncOp function, Outliner &outliner) {
-    if (fuse)
+    if (fuse) {
       foldUnitAxes(function);
+      splitGates(function);
+    }
     SmallVector<Block *> blocks = {&function.front()};
     function.walk([&](scf::ForOp loop) { blocks.push_back(loop.getBody()); });
     for (Block *block : blocks) {

@@ -2,6 +2,7 @@
 #include "passes/KernelGroups.h"
 
 #include "passes/PlaceParts.h"
+#include "passes/SplitGates.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
@@ -145,6 +146,8 @@ private:
   }
   void finish(const Members &members, llvm::StringRef kind);
 
+  bool followsInRegisters(linalg::GenericOp consumer, Value value,
+                          const Members &members) const;
   void growEpilogue(Members &members);
   void growPad(Members &members);
   void growRows(Members &members);
@@ -229,6 +232,32 @@ bool Grouper::readsAtOwnPosition(linalg::GenericOp consumer,
   });
 }
 
+/// Whether `consumer` follows from `value`, the last of `members`, while that
+/// is in registers: it is read at the position that is computed, or all of its
+/// gates are.
+bool Grouper::followsInRegisters(linalg::GenericOp consumer, Value value,
+                                 const Members &members) const {
+  auto onlyGates = [&](Value v) {
+    return llvm::all_of(v.getUsers(), [&](Operation *user) {
+      auto reader = dyn_cast<linalg::GenericOp>(user);
+      return reader && readsGates(reader, v);
+    });
+  };
+  if (!readsAtOwnPosition(consumer, value) &&
+      !(readsGates(consumer, value) && onlyGates(value) &&
+        isProduct(cast<linalg::GenericOp>(members.front()))))
+    return false;
+  // Values of earlier members are no longer in registers at this point unless
+  // they too are read at the same position.
+  return llvm::all_of(members, [&](Operation *member) {
+    return llvm::all_of(member->getResults(), [&](Value v) {
+      return !llvm::is_contained(consumer->getOperands(), v) || v == value ||
+             (readsGates(consumer, v) && onlyGates(v)) ||
+             (isElementwise(member) && readsAtOwnPosition(consumer, v));
+    });
+  });
+}
+
 void Grouper::growEpilogue(Members &members) {
   while (true) {
     Operation *last = members.back();
@@ -241,18 +270,7 @@ void Grouper::growEpilogue(Members &members) {
         continue;
       auto consumer = cast<linalg::GenericOp>(user);
       if (readsElsewhere(consumer) || consumer->getNumResults() != 1 ||
-          !readsAtOwnPosition(consumer, value))
-        continue;
-      // Values of earlier members are no longer in registers at this point
-      // unless they too are read at the same position.
-      if (!llvm::all_of(members, [&](Operation *member) {
-            return llvm::all_of(member->getResults(), [&](Value v) {
-              return !llvm::is_contained(consumer->getOperands(), v) ||
-                     (isElementwise(member) &&
-                      readsAtOwnPosition(consumer, v)) ||
-                     v == value;
-            });
-          }))
+          !followsInRegisters(consumer, value, members))
         continue;
       if (!next || position.lookup(user) < position.lookup(next))
         next = user;

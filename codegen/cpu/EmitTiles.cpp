@@ -1,5 +1,6 @@
 //===- EmitTiles.cpp - kernels as register tiles --------------------------===//
 #include "codegen/cpu/CpuPasses.h"
+#include "codegen/cpu/GateEmitter.h"
 #include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/KernelForm.h"
 #include "codegen/cpu/PlainLoops.h"
@@ -180,7 +181,8 @@ void EmitTiles::runOnOperation() {
     Kernel kernel(func);
     if (parts.lookup(func.getName()) > 1)
       kernel.allowParts();
-    if (!emitTileForm(kernel, unit, winograd) && !emitRows(kernel, unit)) {
+    if (!emitTileForm(kernel, unit, winograd) && !emitGates(kernel, unit) &&
+        !emitRows(kernel, unit)) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))
         return signalPassFailure();

@@ -1,0 +1,436 @@
+//===- GateEmitter.cpp - a product and what follows from its gates --------===//
+//
+// A tile is some rows times all gates times one or two vectors of units. The
+// weights are packed in blocks of units, in which each step of the reduction
+// has the units of one gate after those of another: they are one stream, and
+// what is computed from the sums hides behind the loads of the next block.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/GateEmitter.h"
+
+#include "codegen/cpu/LaneReader.h"
+#include "codegen/cpu/Packing.h"
+#include "codegen/cpu/Roles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+
+class GateEmitter {
+public:
+  GateEmitter(Kernel &kernel, const VectorUnit &unit)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        unit(unit) {}
+
+  bool matches();
+  void run();
+
+private:
+  using Sums = SmallVector<Value>;
+
+  bool findRoot();
+  bool findWeights();
+  bool isOverUnits(Value result);
+  unsigned bestRows();
+  void packWeights();
+
+  void emitBlock(Value number, int64_t count);
+  void emitOuter(unsigned loop);
+  void emitRows();
+  void emitTile();
+  void prefetchNext();
+  Sums startSums();
+  Sums reduce(ArrayRef<unsigned> loops, ValueRange sums);
+  Sums step(ValueRange sums);
+  void finish(ValueRange sums);
+  AffineExpr rowExpr(unsigned row);
+  Position point(unsigned row, unsigned gate, unsigned column);
+  unsigned width(unsigned column);
+
+  Kernel &kernel;
+  OpBuilder &b;
+  Location loc;
+  LaneReader reader;
+  const VectorUnit &unit;
+  linalg::GenericOp root;
+  OpOperand *weights = nullptr;
+  unsigned gate = 0, lane = 0; ///< loops; rows are the one before the gates
+  SmallVector<unsigned> reductions;
+  int64_t gates = 0, units = 0;
+  unsigned lanes = 0, vectors = 1;
+  unsigned mostRows = 1; ///< of a tile
+  unsigned rows = 1, columns = 1;
+  int64_t valid = 0; ///< units of the present block
+  Value block;       ///< its number
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The form
+//===----------------------------------------------------------------------===//
+
+bool GateEmitter::findRoot() {
+  for (auto op : kernel.from().getOps<linalg::GenericOp>()) {
+    if (!isVectorizable(op) ||
+        !op.getBody()->getOps<tensor::ExtractOp>().empty())
+      return false;
+    if (op.getNumReductionLoops() == 0)
+      continue;
+    if (root)
+      return false;
+    root = op;
+  }
+  if (!root || root->getNumResults() != 1 || root.getNumParallelLoops() < 3 ||
+      !tellsItsLoops(root))
+    return false;
+  gate = root.getNumParallelLoops() - 2;
+  lane = gate + 1;
+  for (auto [loop, kind] : llvm::enumerate(root.getIteratorTypesArray())) {
+    if ((kind == utils::IteratorType::parallel) != (loop <= lane))
+      return false;
+    if (kind == utils::IteratorType::reduction)
+      reductions.push_back(loop);
+  }
+  gates = staticLoopExtent(root, gate);
+  units = staticLoopExtent(root, lane);
+  AffineMap output = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
+  return gates > 0 && units > 0 &&
+         output == AffineMap::getMultiDimIdentityMap(root.getNumLoops(),
+                                                     root.getContext())
+                       .getMajorSubMap(lane + 1);
+}
+
+/// A constant that is read along the gates, the units and the reductions only,
+/// and nothing else that is read along the units.
+bool GateEmitter::findWeights() {
+  for (OpOperand *operand : root.getDpsInputOperands()) {
+    AffineMap map = root.getMatchingIndexingMap(operand);
+    if (!map.isFunctionOfDim(lane))
+      continue;
+    auto argument = dyn_cast<BlockArgument>(operand->get());
+    if (weights || !argument || !argument.hasOneUse() ||
+        !map.isProjectedPermutation() || !map.isFunctionOfDim(gate) ||
+        !kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"))
+      return false;
+    for (unsigned loop = 0; loop < gate; ++loop)
+      if (map.isFunctionOfDim(loop))
+        return false;
+    weights = operand;
+  }
+  return weights != nullptr;
+}
+
+/// Whether the loops of a result are those of the root without the gates.
+bool GateEmitter::isOverUnits(Value result) {
+  auto op = result.getDefiningOp<linalg::GenericOp>();
+  if (!op || op.getNumReductionLoops() != 0 || op.getNumLoops() != lane ||
+      !op.getIndexingMapMatchingResult(cast<OpResult>(result)).isIdentity())
+    return false;
+  for (unsigned loop = 0; loop < lane; ++loop)
+    if (staticLoopExtent(op, loop) !=
+        staticLoopExtent(root, loop + (loop >= gate)))
+      return false;
+  return true;
+}
+
+bool GateEmitter::matches() {
+  if (!findRoot() || !findWeights())
+    return false;
+  for (Operation &op : kernel.from().front().without_terminator())
+    if (isa<tensor::PadOp, tensor::ConcatOp>(op))
+      return false;
+  lanes = std::min<uint64_t>(lanesOf(root->getResult(0), unit),
+                             llvm::bit_ceil(uint64_t(units)));
+  for (Value result : kernel.results()) {
+    if (!isOverUnits(result))
+      return false;
+    lanes = std::min(lanes, lanesOf(result, unit));
+  }
+  // Sums, one step of weights and a scalar.
+  if ((mostRows + 1) * gates + 1 > int64_t(unit.registers))
+    return false;
+  mostRows = bestRows();
+  // One row alone needs more sums to hide the latency of each.
+  constexpr int64_t sumsInFlight = 8;
+  if (mostRows * gates < sumsInFlight && units >= 2 * int64_t(lanes) &&
+      2 * (mostRows + 1) * gates + 1 <= int64_t(unit.registers))
+    vectors = 2;
+  return true;
+}
+
+/// The rows of a tile that take least time over all rows; a few where their
+/// number is not known.
+unsigned GateEmitter::bestRows() {
+  int64_t most = (int64_t(unit.registers) - 1) / gates - 1;
+  int64_t total = staticLoopExtent(root, gate - 1);
+  if (ShapedType::isDynamic(total))
+    return std::min<int64_t>(most, 4);
+  MostOfTile limit = {most, gates};
+  TileSize best = {1, unsigned(gates)};
+  for (int64_t height = 1; height <= std::min(limit.rows, total); ++height) {
+    TileSize size = {unsigned(height), unsigned(gates)};
+    if (productCost(total, gates, size) < productCost(total, gates, best))
+      best = size;
+  }
+  return best.rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+void GateEmitter::packWeights() {
+  auto type = cast<RankedTensorType>(weights->get().getType());
+  unsigned dim = *root.getMatchingIndexingMap(weights).getResultPosition(
+      getAffineDimExpr(lane, root.getContext()));
+  Packing packing = {dim, int64_t(vectors) * lanes};
+  RankedTensorType wanted = packedType(type, packing);
+  unsigned number = cast<BlockArgument>(weights->get()).getArgNumber();
+  kernel.setPackedArgument(
+      number, MemRefType::get(wanted.getShape(), wanted.getElementType()), dim,
+      packing.block);
+}
+
+unsigned GateEmitter::width(unsigned column) {
+  return unsigned(std::min<int64_t>(lanes, valid - int64_t(column) * lanes));
+}
+
+/// A row of the tile; rows of a single turn are at 0.
+AffineExpr GateEmitter::rowExpr(unsigned row) {
+  if (staticLoopExtent(root, gate - 1) == 1)
+    return getAffineConstantExpr(0, b.getContext());
+  return canonical(getAffineDimExpr(gate - 1, b.getContext()) + row);
+}
+
+/// The loops of the root.
+Position GateEmitter::point(unsigned row, unsigned gateNumber,
+                            unsigned column) {
+  Position position;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    AffineExpr expr = getAffineDimExpr(loop, b.getContext());
+    if (loop == gate - 1)
+      expr = rowExpr(row);
+    else if (loop == gate)
+      expr = getAffineConstantExpr(gateNumber, b.getContext());
+    else if (loop == lane)
+      expr = expr + int64_t(column) * lanes;
+    else if (staticLoopExtent(root, loop) == 1)
+      expr = getAffineConstantExpr(0, b.getContext());
+    position.push_back(canonical(expr));
+  }
+  return position;
+}
+
+void GateEmitter::run() {
+  packWeights();
+  reader.setLane(lane);
+  int64_t block = int64_t(vectors) * lanes;
+  int64_t blocks = units / block, rest = units % block;
+  std::optional<unsigned> shared =
+      kernel.pickShared({blocks + (rest != 0 ? 1 : 0)});
+  auto emit = [&](Value from, Value to) {
+    emitLoop(b, loc, from,
+             arith::MinUIOp::create(b, loc, to, kernel.index(blocks)),
+             kernel.index(1), {}, [&](Value number, ValueRange) -> Sums {
+               emitBlock(number, block);
+               return {};
+             });
+    if (rest == 0)
+      return;
+    Value start = arith::MaxUIOp::create(b, loc, from, kernel.index(blocks));
+    emitLoop(b, loc, start, to, kernel.index(1), {},
+             [&](Value number, ValueRange) -> Sums {
+               emitBlock(number, rest);
+               return {};
+             });
+  };
+  Value all = kernel.index(blocks + (rest != 0));
+  if (shared) {
+    auto [from, to] = kernel.share(all, 1);
+    return emit(from, to);
+  }
+  kernel.emitOnce([&] { emit(kernel.index(0), all); });
+}
+
+/// The block `number`, in which there are `count` units.
+void GateEmitter::emitBlock(Value number, int64_t count) {
+  LaneReader::Scope scope(reader);
+  int64_t width = int64_t(vectors) * lanes;
+  block = number;
+  valid = count;
+  columns = unsigned(llvm::divideCeil(count, int64_t(lanes)));
+  reader.bind(lane, arith::MulIOp::create(b, loc, number, kernel.index(width)));
+  unsigned dim = *root.getMatchingIndexingMap(weights).getResultPosition(
+      getAffineDimExpr(lane, root.getContext()));
+  reader.setPacked(weights->get(), {kernel.memrefOf(weights->get()), number,
+                                    Packing{dim, width}});
+  emitOuter(0);
+}
+
+/// The loops in front of the rows.
+void GateEmitter::emitOuter(unsigned loop) {
+  if (loop + 1 == gate)
+    return emitRows();
+  emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loop),
+           kernel.index(1), {}, [&](Value iv, ValueRange) -> Sums {
+             LaneReader::Scope scope(reader);
+             reader.bind(loop, iv);
+             emitOuter(loop + 1);
+             return {};
+           });
+}
+
+/// Full tiles, then the exact rest; of rows whose number is not known one by
+/// one.
+void GateEmitter::emitRows() {
+  unsigned loop = gate - 1;
+  auto tiles = [&](Value from, Value to, unsigned height) {
+    rows = height;
+    emitLoop(b, loc, from, to, kernel.index(height), {},
+             [&](Value iv, ValueRange) -> Sums {
+               LaneReader::Scope scope(reader);
+               reader.bind(loop, iv);
+               emitTile();
+               return {};
+             });
+  };
+  int64_t extent = staticLoopExtent(root, loop);
+  if (ShapedType::isDynamic(extent)) {
+    Value all = kernel.loopExtent(root, loop), height = kernel.index(mostRows);
+    Value whole = arith::MulIOp::create(
+        b, loc, arith::DivUIOp::create(b, loc, all, height), height);
+    tiles(kernel.index(0), whole, mostRows);
+    return tiles(whole, all, 1);
+  }
+  int64_t whole = extent / mostRows * mostRows;
+  if (whole != 0)
+    tiles(kernel.index(0), kernel.index(whole), mostRows);
+  if (whole != extent)
+    tiles(kernel.index(whole), kernel.index(extent), unsigned(extent - whole));
+}
+
+//===----------------------------------------------------------------------===//
+// The tile
+//===----------------------------------------------------------------------===//
+
+/// The initial sums: rows by gates by columns, all of whole vectors, since
+/// blocks of weights hold zeros after their last unit.
+GateEmitter::Sums GateEmitter::startSums() {
+  Sums sums;
+  OpOperand *init = root.getDpsInitOperand(0);
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned number = 0; number < gates; ++number)
+      for (unsigned column = 0; column < columns; ++column) {
+        Position place(
+            ArrayRef(point(row, number, column)).take_front(lane + 1));
+        sums.push_back(
+            reader.materialize(reader.read(init->get(), place, lanes), lanes));
+      }
+  return sums;
+}
+
+GateEmitter::Sums GateEmitter::reduce(ArrayRef<unsigned> loops,
+                                      ValueRange sums) {
+  if (loops.empty())
+    return step(sums);
+  return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
+                  kernel.index(1), sums, [&](Value iv, ValueRange inner) {
+                    LaneReader::Scope scope(reader);
+                    reader.bind(loops[0], iv);
+                    return reduce(loops.drop_front(), inner);
+                  });
+}
+
+GateEmitter::Sums GateEmitter::step(ValueRange start) {
+  Sums sums(start);
+  auto next = sums.begin();
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned number = 0; number < gates; ++number)
+      for (unsigned column = 0; column < columns; ++column, ++next)
+        *next =
+            reader.materialize(reader.evaluate(root, point(row, number, column),
+                                               {Lanes{*next, {}}}, lanes)[0],
+                               lanes);
+  return sums;
+}
+
+void GateEmitter::emitTile() {
+  Sums sums = reduce(reductions, startSums());
+  // With more tiles of rows the block is read from the first cache.
+  if (staticLoopExtent(root, gate - 1) == rows)
+    prefetchNext();
+  finish(sums);
+}
+
+/// Starts to load what the next block begins with: what is computed from the
+/// sums would leave the way from the second cache idle. The last block is
+/// followed by the first one of the next step.
+void GateEmitter::prefetchNext() {
+  constexpr int64_t line = 64, bytes = 4096;
+  Value memref = kernel.memrefOf(weights->get());
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t elements = line * 8 / type.getElementTypeBitWidth();
+  int64_t last = type.getDimSize(0) - 1;
+  int64_t most = llvm::product_of(type.getShape().drop_front());
+  Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, block,
+                                       kernel.index(last));
+  Value after = arith::AddIOp::create(b, loc, block, kernel.index(1));
+  Value next = arith::SelectOp::create(b, loc, isLast, kernel.index(0), after);
+  for (int64_t start = 0; start < std::min(most, bytes / line * elements);
+       start += elements) {
+    SmallVector<Value> place(type.getRank(), next);
+    int64_t rest = start;
+    for (int64_t dim = type.getRank() - 1; dim > 0; --dim) {
+      place[dim] = kernel.index(rest % type.getDimSize(dim));
+      rest /= type.getDimSize(dim);
+    }
+    memref::PrefetchOp::create(b, loc, memref, place, /*isWrite=*/false,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  }
+}
+
+/// Computes the results from the gates, while those are in registers.
+void GateEmitter::finish(ValueRange sums) {
+  LaneReader::Scope scope(reader);
+  auto next = sums.begin();
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned number = 0; number < gates; ++number)
+      for (unsigned column = 0; column < columns; ++column) {
+        Value sum = *next++;
+        if (width(column) != lanes)
+          sum = vector::ExtractStridedSliceOp::create(
+              b, loc, sum, ArrayRef<int64_t>{0},
+              ArrayRef<int64_t>{width(column)}, ArrayRef<int64_t>{1});
+        Position place(
+            ArrayRef(point(row, number, column)).take_front(lane + 1));
+        reader.remember(root->getResult(0), place, width(column), {sum, {}});
+      }
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned column = 0; column < columns; ++column)
+      for (auto [number, result] : llvm::enumerate(kernel.results())) {
+        Position place = point(row, 0, column);
+        place.truncate(lane + 1);
+        place.erase(place.begin() + gate);
+        Lanes lanes = reader.read(result, place, width(column));
+        reader.write(lanes, kernel.destination(number), place, width(column));
+      }
+}
+
+bool emitGates(Kernel &kernel, const VectorUnit &unit) {
+  GateEmitter emitter(kernel, unit);
+  if (!emitter.matches())
+    return false;
+  emitter.run();
+  return true;
+}
+
+} // namespace keratin
