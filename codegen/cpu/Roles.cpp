@@ -205,6 +205,7 @@ private:
   void pickProductRow(std::optional<int64_t> vectors);
   std::optional<WindowWay> windowAlong(unsigned loop);
   void pickWindowRows();
+  void pickTapRows(std::optional<int64_t> vectors);
   bool holdsShared();
   int64_t bytesRead(const Access &access, ArrayRef<unsigned> loops);
   int64_t bytesOfScalars(ArrayRef<unsigned> loops);
@@ -480,6 +481,39 @@ void Classifier::pickWindowRows() {
     tiling.outerRow.reset();
 }
 
+/// A sum over all places of a window, as the gradient of the kernel of a
+/// depthwise convolution: its taps are rows, so that what they share is read
+/// once for all of them.
+void Classifier::pickTapRows(std::optional<int64_t> vectors) {
+  int64_t rows = 1, most = unit.registers / 2;
+  SmallVector<unsigned> loops;
+  for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
+    bool slides = llvm::any_of(accesses, [&](const Access &access) {
+      return llvm::any_of(access.position, [&](AffineExpr expr) {
+        return !isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(loop);
+      });
+    });
+    int64_t turns = extent(loop).value_or(most + 1);
+    if (slides && !isReduction(loop) && turns > 1 && rows * turns <= most &&
+        loops.size() < 2) {
+      loops.push_back(loop);
+      rows *= turns;
+    }
+  }
+  if (loops.empty())
+    return;
+  tiling.row = loops[0];
+  tiling.size.rows = unsigned(*extent(loops[0]));
+  if (loops.size() > 1) {
+    tiling.outerRow = loops[1];
+    tiling.size.outerRows = unsigned(*extent(loops[1]));
+  }
+  // A register for what rows share and one for what they do not.
+  int64_t fitting = (int64_t(unit.registers) - 2) / (rows + 1);
+  tiling.size.vectors = unsigned(std::clamp<int64_t>(
+      vectors.value_or(1), 1, std::max<int64_t>(fitting, 1)));
+}
+
 /// Whether the second cache holds all of what rows share, beside what one turn
 /// of the other loops reads.
 bool Classifier::holdsShared() {
@@ -642,7 +676,7 @@ void Classifier::orderLoops() {
   }
   Level rows = {Tiling::Kind::Rows, tiling.row.value_or(0)};
   Level columns = {Tiling::Kind::Columns, tiling.lane};
-  if (!tiling.taps.empty() && tiling.row) {
+  if (tiling.row && (tiling.outerRow || !tiling.taps.empty())) {
     // Neighbouring channels are neighbours in memory.
     tiling.levels = before;
     tiling.levels.append(after);
@@ -772,6 +806,8 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
     tiling.size = {1, columnVectors(vectors)};
     pickWindow();
     pickWindowRows();
+    if (!tiling.row)
+      pickTapRows(vectors);
   }
   if (!columns && !tiling.reducesLanes)
     tiling.size.vectors = 1;

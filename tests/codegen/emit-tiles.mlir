@@ -340,6 +340,31 @@ func.func private @rows_twice(%x: tensor<8x16xf32>, %a: tensor<8x16xf32>, %b: te
 
 // -----
 
+// The gradient of the kernel of a depthwise convolution sums over all places;
+// its 3 by 3 taps are one tile, which reads the other factor once.
+// CHECK-LABEL: func private @depthwise_grad(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<2x30x30x32xf32>, %[[Z:[^:]+]]: memref<2x28x28x32xf32>
+// CHECK:         scf.for {{.+}} -> ({{((vector<16xf32>(, )?){18})}})
+// CHECK:           vector.load %[[X]]
+// CHECK:           vector.load %[[Z]]
+// CHECK:           vector.load %[[Z]]
+// CHECK-NOT:       vector.load %[[Z]]
+// CHECK:         return
+func.func private @depthwise_grad(%x: tensor<2x30x30x32xf32>, %z: tensor<2x28x28x32xf32>, %out: tensor<3x3x32xf32>) -> tensor<3x3x32xf32> attributes {ktn.kernel = "reduce"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<3x3x32xf32>) -> tensor<3x3x32xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(i, j, c, n, h, w) -> (n, h + i, w + j, c)>, affine_map<(i, j, c, n, h, w) -> (n, h, w, c)>, affine_map<(i, j, c, n, h, w) -> (i, j, c)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %z : tensor<2x30x30x32xf32>, tensor<2x28x28x32xf32>) outs(%start : tensor<3x3x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<3x3x32xf32>
+  return %sum : tensor<3x3x32xf32>
+}
+
+// -----
+
 // Weights for each of some heads: all of a head is together.
 // CHECK-LABEL: func private @heads(
 // CHECK-SAME:    memref<12x2x64x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 2 : i64, outer = array<i64: 1>}, ktn.unpacked_type = tensor<64x12x64xf32>}
