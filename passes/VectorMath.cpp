@@ -178,17 +178,33 @@ Value VectorMath::withSignOf(Value magnitude, Value x) {
 /// x / divisor for a divisor in [1, 2], by its reciprocal: the division of 16
 /// lanes takes 16 cycles, in which they could be multiplied 32 times. The cubic
 /// p, whose relative error e is a Chebyshev polynomial, is off by 2^-9.1, and
-/// p (1 + e) by e^2; a step on what is left of x makes it e^4.
+/// p (1 + e) by e^2.
 Value VectorMath::dividedByOneToTwo(Value x, Value divisor) {
   if (isDouble() || !target.fma)
     return div(x, divisor);
   static constexpr double cubic[] = {2.828422784805298, -2.9393413066864014,
                                      1.3310225009918213, -0.2218370884656906};
-  Value minus = negate(divisor);
   Value p = horner(divisor, cubic);
-  Value reciprocal = fma(p, fma(minus, p, constant(1.0)), p);
+  Value e = fma(negate(divisor), p, constant(1.0));
+  return quotientBy(x, divisor, fma(p, e, p));
+}
+
+/// x / divisor for a positive divisor that is far from the ends of the normal
+/// numbers: the difference of a constant and its bits is its reciprocal but for
+/// e = 2^-4.3, and r (1 + e + e^2) but for e^3.
+Value VectorMath::dividedByPositive(Value x, Value divisor) {
+  if (isDouble() || !target.fma)
+    return div(x, divisor);
+  Value r = asFloat(subBits(integer(0x7ef127ea), asInteger(divisor)));
+  Value e = fma(negate(divisor), r, constant(1.0));
+  return quotientBy(x, divisor, fma(r, fma(e, e, e), r));
+}
+
+/// x / divisor by a reciprocal that is off by e: what is left of x after x
+/// times it makes that e^2.
+Value VectorMath::quotientBy(Value x, Value divisor, Value reciprocal) {
   Value quotient = mul(x, reciprocal);
-  return fma(fma(minus, quotient, x), reciprocal, quotient);
+  return fma(fma(negate(divisor), quotient, x), reciprocal, quotient);
 }
 
 Value VectorMath::horner(Value x, ArrayRef<double> coefficients) {
@@ -340,8 +356,8 @@ Value VectorMath::erfForSum(Value x) {
     return erf(x);
   Value y = atMost(atLeast(x, -table.erfIsOne), table.erfIsOne);
   Value u = mul(y, y);
-  return div(mul(y, horner(u, table.erfNumerator)),
-             horner(u, table.erfDenominator));
+  return dividedByPositive(mul(y, horner(u, table.erfNumerator)),
+                           horner(u, table.erfDenominator));
 }
 
 //===----------------------------------------------------------------------===//

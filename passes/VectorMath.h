@@ -111,6 +111,9 @@ private:
   mlir::Value abs(mlir::Value x);
   mlir::Value negate(mlir::Value x);
   mlir::Value dividedByOneToTwo(mlir::Value x, mlir::Value divisor);
+  mlir::Value dividedByPositive(mlir::Value x, mlir::Value divisor);
+  mlir::Value quotientBy(mlir::Value x, mlir::Value divisor,
+                         mlir::Value reciprocal);
   mlir::Value signBit(mlir::Value x);
   mlir::Value withSignOf(mlir::Value magnitude, mlir::Value x);
   mlir::Value horner(mlir::Value x, llvm::ArrayRef<double> coefficients);
