@@ -1,0 +1,81 @@
+//===- Classifier.h - finds what the loops of a root are for ----*- C++ -*-===//
+//
+// What Roles.cpp (lanes, rows and windows) and LoopOrder.cpp (the order of the
+// loops, and their blocks) share.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_CPU_CLASSIFIER_H
+#define KERATIN_CODEGEN_CPU_CLASSIFIER_H
+
+#include "codegen/cpu/Roles.h"
+
+namespace keratin {
+
+/// A panel is on the stack, which may be small where the code runs.
+inline constexpr int64_t panelBytes = 128 << 10;
+
+class Classifier {
+public:
+  Classifier(Kernel &kernel, mlir::linalg::GenericOp root,
+             const VectorUnit &unit)
+      : kernel(kernel), root(root), unit(unit),
+        accesses(accessesOf(kernel, root)) {}
+
+  std::optional<Tiling> run(bool outputHoldsSums);
+
+private:
+  std::optional<unsigned> innermostOfOutput();
+  bool pickLane();
+  bool canPack(const Access &access, unsigned lane);
+  bool canPanel(const Access &access, unsigned lane);
+  bool stepsFar(const Access &access);
+  bool pickPanel(const Access &access);
+  bool reduceLanes();
+  void pickWindow();
+  void pickProductRow(std::optional<int64_t> vectors);
+  std::optional<WindowWay> windowAlong(unsigned loop);
+  void pickWindowRows();
+  void pickTapRows(std::optional<int64_t> vectors);
+  bool holdsShared();
+  int64_t bytesRead(const Access &access, llvm::ArrayRef<unsigned> loops);
+  int64_t bytesOfScalars(llvm::ArrayRef<unsigned> loops);
+  void orderBlocked(llvm::ArrayRef<Tiling::Level> inner);
+  int64_t tilesOf(const Tiling::Level &level);
+  void pickPrefetch();
+  void pickReductions();
+  void orderLoops();
+  int64_t turnsInBlock(unsigned loop);
+  int64_t bytesWalked(const Access &access);
+  void blockReductions();
+  int64_t turnsOf(const Tiling::Level &level);
+
+  std::optional<int64_t> extent(unsigned loop) {
+    int64_t known = staticLoopExtent(root, loop);
+    if (mlir::ShapedType::isDynamic(known))
+      return std::nullopt;
+    return known;
+  }
+  bool isReduction(unsigned loop) {
+    return root.getIteratorTypesArray()[loop] ==
+           mlir::utils::IteratorType::reduction;
+  }
+  bool blockedDependsOn(unsigned loop) {
+    return root.getMatchingIndexingMap(tiling.blocked).isFunctionOfDim(loop);
+  }
+  LaneAccess along(const Access &access, unsigned lane) {
+    return laneAccess(llvm::cast<mlir::ShapedType>(access.tensor.getType()),
+                      access.position, lane);
+  }
+
+  Kernel &kernel;
+  mlir::linalg::GenericOp root;
+  const VectorUnit &unit;
+  llvm::SmallVector<Access> accesses;
+  int64_t mostVectors = 8; ///< in a row of a tile
+  bool keepsSums = false;  ///< the output can hold them
+  Tiling tiling;
+};
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_CLASSIFIER_H

@@ -1,0 +1,281 @@
+//===- LoopOrder.cpp - the order of the loops of a root -------------------===//
+//
+// What is read again stays in a cache until then: loops are ordered and cut in
+// blocks for that, and weights that no cache near holds are asked for ahead.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/Classifier.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+/// Turns of a loop that are taken for those of an unknown number.
+static constexpr int64_t manyTurns = 64;
+
+/// Turns of `loop`, of a reduction those in one block.
+int64_t Classifier::turnsInBlock(unsigned loop) {
+  auto *place = llvm::find(tiling.reductions, loop);
+  size_t number = place - tiling.reductions.begin();
+  if (place != tiling.reductions.end() && number < tiling.outerReductions)
+    return 1;
+  int64_t turns = extent(loop).value_or(manyTurns);
+  if (place != tiling.reductions.end() && tiling.blockStep != 0 &&
+      number == tiling.outerReductions)
+    return std::min(turns, tiling.blockStep);
+  return turns;
+}
+
+/// Bytes that `access` reads in all turns of `loops` and of the reductions.
+int64_t Classifier::bytesRead(const Access &access, ArrayRef<unsigned> loops) {
+  auto type = cast<ShapedType>(access.tensor.getType());
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (auto [expr, size] : llvm::zip_equal(access.position, type.getShape())) {
+    int64_t range = 1;
+    for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+      if (expr.isFunctionOfDim(loop) &&
+          (isReduction(loop) || llvm::is_contained(loops, loop)))
+        range += std::abs(laneStep(expr, loop).value_or(1)) *
+                 (turnsInBlock(loop) - 1);
+    if (!ShapedType::isDynamic(size))
+      range = std::min(range, size);
+    bytes =
+        llvm::SaturatingMultiply<uint64_t>(bytes, std::max<int64_t>(range, 1));
+  }
+  return std::min<uint64_t>(bytes, INT64_MAX / 4);
+}
+
+/// The same for all that is broadcast along the lane.
+int64_t Classifier::bytesOfScalars(ArrayRef<unsigned> loops) {
+  int64_t bytes = 0;
+  for (const Access &access : accesses)
+    if (!access.dependsOn(tiling.lane))
+      bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesRead(access, loops));
+  return std::min<uint64_t>(bytes, INT64_MAX / 4);
+}
+
+/// Whether the second cache holds all of what rows share, beside what one turn
+/// of the other loops reads.
+bool Classifier::holdsShared() {
+  constexpr int64_t most = 256 << 10;
+  int64_t bytes = 0;
+  for (const Access &access : accesses) {
+    if (!access.dependsOn(tiling.lane) || access.dependsOn(*tiling.row))
+      continue;
+    auto type = cast<ShapedType>(access.tensor.getType());
+    if (!type.hasStaticShape())
+      return false;
+    bytes += type.getNumElements() *
+             int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+  }
+  return bytes <= most;
+}
+
+/// The reductions that are loops.
+void Classifier::pickReductions() {
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    if (isReduction(loop) && !llvm::is_contained(tiling.taps, loop) &&
+        !(tiling.reducesLanes && loop == tiling.lane))
+      tiling.reductions.push_back(loop);
+}
+
+/// What rows share stays in the cache, so it is outside of them: first the
+/// loops that it depends on, then the columns, then the other loops. Where all
+/// columns stay in the cache, the other loops are outside: what they read is
+/// read once.
+void Classifier::orderLoops() {
+  using Level = Tiling::Level;
+  SmallVector<Level> before, after;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    if (isReduction(loop) || loop == tiling.lane || loop == tiling.row ||
+        loop == tiling.outerRow)
+      continue;
+    bool outside = llvm::any_of(accesses, [&](const Access &access) {
+      return tiling.row && access.dependsOn(tiling.lane) &&
+             !access.dependsOn(*tiling.row) && access.dependsOn(loop);
+    });
+    outside |= tiling.panel && blockedDependsOn(loop);
+    (outside ? before : after).push_back({Tiling::Kind::Single, loop});
+  }
+  Level rows = {Tiling::Kind::Rows, tiling.row.value_or(0)};
+  Level columns = {Tiling::Kind::Columns, tiling.lane};
+  if (tiling.row && (tiling.outerRow || !tiling.taps.empty())) {
+    // Neighbouring channels are neighbours in memory.
+    tiling.levels = before;
+    tiling.levels.append(after);
+    if (tiling.outerRow)
+      tiling.levels.push_back({Tiling::Kind::Rows, *tiling.outerRow});
+    tiling.levels.push_back(rows);
+    tiling.levels.push_back(columns);
+    return;
+  }
+  bool shared = llvm::any_of(accesses, [&](const Access &access) {
+    return tiling.row && access.dependsOn(tiling.lane) &&
+           !access.dependsOn(*tiling.row);
+  });
+  tiling.levels = before;
+  bool inside = shared && !tiling.panel && holdsShared();
+  if (shared && tiling.row && !inside) {
+    after.push_back(rows);
+    return orderBlocked(after);
+  }
+  if (inside)
+    tiling.levels.append(after);
+  if (shared || tiling.blocked)
+    tiling.levels.push_back(columns);
+  if (!inside)
+    tiling.levels.append(after);
+  if (tiling.row)
+    tiling.levels.push_back(rows);
+  if (!shared && !tiling.blocked && !tiling.reducesLanes)
+    tiling.levels.push_back(columns);
+}
+
+/// Columns outside of the loops `inner`, of which the last are the rows: what
+/// those read stays in the second cache from column to column. Where it is too
+/// much, blocks of a loop are outside.
+void Classifier::orderBlocked(ArrayRef<Tiling::Level> inner) {
+  constexpr int64_t cacheBytes = 768 << 10;
+  SmallVector<unsigned> loops;
+  for (const Tiling::Level &level : inner)
+    loops.push_back(level.loop);
+  size_t first = 0; // of those that are all inside
+  while (first < inner.size() &&
+         bytesOfScalars(ArrayRef(loops).drop_front(first)) > cacheBytes)
+    ++first;
+  if (first > 0) {
+    tiling.levels.append(inner.begin(), inner.begin() + first - 1);
+    const Tiling::Level &cut = inner[first - 1];
+    int64_t unit = cut.kind == Tiling::Kind::Rows ? tiling.size.rows : 1;
+    int64_t turn = bytesOfScalars(ArrayRef(loops).drop_front(first));
+    int64_t step = cacheBytes / std::max<int64_t>(turn, 1) / unit * unit;
+    int64_t turns = extent(cut.loop).value_or(INT64_MAX);
+    if (step >= 2 * unit && step < turns) {
+      // Blocks of about one size.
+      if (turns != INT64_MAX) {
+        int64_t blocks = llvm::divideCeil(turns, step);
+        step = llvm::alignTo(llvm::divideCeil(turns, blocks), unit);
+      }
+      tiling.levels.push_back({Tiling::Kind::Blocks, cut.loop, step});
+      --first;
+    } else if (cut.kind != Tiling::Kind::Rows) {
+      tiling.levels.push_back(cut);
+    } else {
+      --first;
+    }
+  }
+  tiling.levels.push_back({Tiling::Kind::Columns, tiling.lane});
+  tiling.levels.append(inner.begin() + first, inner.end());
+}
+
+/// Bytes of what `access` reads, or of the cache lines that hold it, while one
+/// tile walks along the whole reduction.
+int64_t Classifier::bytesWalked(const Access &access) {
+  constexpr int64_t line = 64;
+  auto type = cast<ShapedType>(access.tensor.getType());
+  int64_t bytes = access.dependsOn(tiling.lane)
+                      ? int64_t(tiling.size.vectors) * tiling.lanes *
+                            llvm::divideCeil(type.getElementTypeBitWidth(), 8)
+                      : line;
+  for (unsigned loop : tiling.reductions)
+    if (access.dependsOn(loop))
+      bytes = llvm::SaturatingMultiply<uint64_t>(
+          bytes, extent(loop).value_or(manyTurns));
+  return bytes;
+}
+
+/// Where the cache does not hold what a tile reads until the next tile reads it
+/// again, as in the gradient of a kernel, which is a sum over all images; and
+/// where it does not hold a block of weights beside the next one.
+void Classifier::blockReductions() {
+  constexpr int64_t cacheBytes = 384 << 10, blockBytes = 256 << 10;
+  int64_t bytes = 0, depthOfBlock = 256;
+  for (const Access &access : accesses)
+    bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
+  if (tiling.blocked) {
+    auto type = cast<ShapedType>(tiling.blocked->get().getType());
+    int64_t row = int64_t(tiling.size.vectors) * tiling.lanes *
+                  llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    int64_t most = tiling.panel ? panelBytes : blockBytes;
+    depthOfBlock = most / row;
+    bytes = 0;
+    for (const Access &access : accesses)
+      if (access.operand == tiling.blocked)
+        bytes = bytesWalked(access);
+    if (bytes <= most)
+      return;
+  } else if (bytes <= cacheBytes) {
+    return;
+  }
+  int64_t depth = 1, below = 1;
+  unsigned inner = tiling.reductions.size();
+  while (inner > 0 && depth < depthOfBlock) {
+    below = depth;
+    depth *= extent(tiling.reductions[--inner]).value_or(manyTurns);
+  }
+  tiling.outerReductions = inner;
+  // Blocks of about one size.
+  int64_t turns = extent(tiling.reductions[inner]).value_or(INT64_MAX / 2);
+  int64_t step = std::max<int64_t>(depthOfBlock / below, 1);
+  if (turns > step)
+    tiling.blockStep = llvm::divideCeil(turns, llvm::divideCeil(turns, step));
+}
+
+/// Tiles along a level inside of the columns, in one block of its loop.
+int64_t Classifier::tilesOf(const Tiling::Level &level) {
+  int64_t turns = extent(level.loop).value_or(manyTurns);
+  for (const Tiling::Level &outer : tiling.levels)
+    if (outer.kind == Tiling::Kind::Blocks && outer.loop == level.loop)
+      turns = std::min(turns, outer.step);
+  return level.kind == Tiling::Kind::Rows
+             ? llvm::divideCeil(turns, tiling.size.rows)
+             : turns;
+}
+
+/// Weights that no cache near holds are asked for one block ahead, evenly over
+/// the tiles of a block: the loads of a tile need the same buffers.
+void Classifier::pickPrefetch() {
+  constexpr int64_t leastBytes = 128 << 10, mostBytes = 320 << 10;
+  int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
+  if (!tiling.blocked || tiling.panel || !tiling.row ||
+      extent(tiling.lane) <= block)
+    return;
+  auto type = cast<ShapedType>(tiling.blocked->get().getType());
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t inBlock = block * bytes;
+  for (unsigned loop : tiling.reductions)
+    if (blockedDependsOn(loop))
+      inBlock *= turnsInBlock(loop);
+  if (type.getNumElements() * bytes < leastBytes || inBlock > mostBytes)
+    return;
+  int64_t tiles = 1;
+  for (const Tiling::Level &level : llvm::reverse(tiling.levels)) {
+    if (level.kind == Tiling::Kind::Columns)
+      break;
+    tiles *= tilesOf(level);
+  }
+  tiling.tilesOfPrefetch = tiles;
+}
+
+/// Turns of the loop of a level; ShapedType::kDynamic where not known.
+int64_t Classifier::turnsOf(const Tiling::Level &level) {
+  std::optional<int64_t> known = extent(level.loop);
+  if (!known)
+    return ShapedType::kDynamic;
+  bool inBlocks = llvm::any_of(tiling.levels, [&](const Tiling::Level &outer) {
+    return outer.kind == Tiling::Kind::Blocks && outer.loop == level.loop;
+  });
+  int64_t step = level.step;
+  if (inBlocks && level.kind != Tiling::Kind::Blocks)
+    return 1; // blocks are shared, not what is in them
+  if (level.kind == Tiling::Kind::Columns)
+    step = int64_t(tiling.size.vectors) * tiling.lanes;
+  else if (level.kind == Tiling::Kind::Rows)
+    step = level.loop == tiling.outerRow ? tiling.size.outerRows
+                                         : tiling.size.rows;
+  return llvm::divideCeil(*known, step);
+}
+
+} // namespace keratin

@@ -1,0 +1,258 @@
+//===- TileBlocks.cpp - the operand that tiles read in blocks -------------===//
+//
+// Weights are packed ahead of time, and a block is asked for while the one
+// before it is computed. What is only known when the code runs is copied to a
+// panel of one block.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/TileLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+/// The operand in blocks has its dimensions that other parallel loops go along
+/// outside of the blocks, so that a block is contiguous.
+Packing TileEmitter::packingOfBlocks() {
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  Packing packing = {};
+  packing.block = int64_t(tiling.size.vectors) * tiling.lanes;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    if (!loop)
+      continue;
+    if (loop.getPosition() == tiling.lane)
+      packing.dim = dim;
+    else if (!tiling.panel &&
+             root.getIteratorTypesArray()[loop.getPosition()] ==
+                 utils::IteratorType::parallel)
+      packing.outer.push_back(dim);
+  }
+  return packing;
+}
+
+/// Gives the operand in blocks its memory: the packed argument, or a panel of
+/// one block.
+void TileEmitter::layOutBlocks() {
+  Value tensor = tiling.blocked->get();
+  auto type = cast<RankedTensorType>(tensor.getType());
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  packing = packingOfBlocks();
+  if (!tiling.panel) {
+    RankedTensorType wanted = packedType(type, packing);
+    SmallVector<NamedAttribute> order = {
+        b.getNamedAttr("dim", b.getI64IntegerAttr(packing.dim)),
+        b.getNamedAttr("block", b.getI64IntegerAttr(packing.block))};
+    if (!packing.outer.empty())
+      order.push_back(
+          b.getNamedAttr("outer", b.getDenseI64ArrayAttr(packing.outer)));
+    kernel.setPackedArgument(
+        cast<BlockArgument>(tensor).getArgNumber(),
+        MemRefType::get(wanted.getShape(), wanted.getElementType()),
+        b.getDictionaryAttr(order));
+    return;
+  }
+  // Only what a block reads: the reductions; other loops have one position.
+  SmallVector<int64_t> shape = {1};
+  for (auto [axis, expr] : llvm::enumerate(map.getResults())) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    if (axis == packing.dim)
+      continue;
+    int64_t turns = 1;
+    if (loop && isInBlock(loop.getPosition())) {
+      turns = type.getDimSize(axis);
+      if (isFromBlockToBlock(loop.getPosition()))
+        turns = ShapedType::isDynamic(turns)
+                    ? tiling.blockStep
+                    : std::min(turns, tiling.blockStep);
+    }
+    shape.push_back(turns);
+  }
+  shape.push_back(packing.block);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&kernel.to().front());
+  auto panelType = MemRefType::get(shape, type.getElementType());
+  panel = memref::AllocaOp::create(b, loc, panelType, b.getI64IntegerAttr(64));
+}
+
+/// Whether `loop` is a reduction that a tile goes along, and whether it does so
+/// in blocks.
+bool TileEmitter::isInBlock(unsigned loop) {
+  return llvm::is_contained(
+      ArrayRef(tiling.reductions).drop_front(tiling.outerReductions), loop);
+}
+
+bool TileEmitter::isFromBlockToBlock(unsigned loop) {
+  return tiling.blockStep != 0 &&
+         tiling.reductions[tiling.outerReductions] == loop;
+}
+
+/// Copies the columns of the block to the panel, in the order of the tile.
+void TileEmitter::fillPanel() {
+  Value tensor = tiling.blocked->get();
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  reader.forgetPacked(tensor);
+  SmallVector<unsigned> loops;
+  SmallVector<Value> starts;
+  for (AffineExpr expr : map.getResults()) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    bool blockwise = loop && isFromBlockToBlock(loop.getPosition());
+    starts.push_back(blockwise ? block.first : Value());
+    if (loop && isInBlock(loop.getPosition()))
+      loops.push_back(loop.getPosition());
+  }
+  {
+    LaneReader::Scope scope(reader);
+    fillPanelLoops(loops, starts);
+  }
+  reader.setPacked(tensor, {panel, kernel.index(0), packing, starts});
+}
+
+void TileEmitter::fillPanelLoops(ArrayRef<unsigned> loops,
+                                 ArrayRef<Value> starts) {
+  if (!loops.empty()) {
+    Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
+    if (isFromBlockToBlock(loops[0]))
+      std::tie(from, to) = block;
+    return span(loops[0], from, to, 1,
+                [&] { fillPanelLoops(loops.drop_front(), starts); });
+  }
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  auto panelType = cast<MemRefType>(panel.getType());
+  for (auto [number, column] : llvm::enumerate(columns)) {
+    Lanes lanes = reader.read(tiling.blocked->get(),
+                              at(map.getResults(), pointOf(0, number, taps)),
+                              column.width);
+    SmallVector<Value> place = {kernel.index(0)};
+    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+      if (dim == packing.dim)
+        continue;
+      if (panelType.getDimSize(place.size()) == 1) {
+        place.push_back(kernel.index(0));
+        continue;
+      }
+      Value value = reader.at(expr);
+      if (starts[dim])
+        value = arith::SubIOp::create(b, loc, value, starts[dim]);
+      place.push_back(value);
+    }
+    place.push_back(kernel.index(column.offset));
+    Value value = reader.materialize(lanes, column.width);
+    if (column.width == 0)
+      memref::StoreOp::create(b, loc, value, panel, place);
+    else
+      vector::StoreOp::create(b, loc, value, panel, place);
+  }
+}
+
+/// The block behind `number`; behind the last one comes the first.
+void TileEmitter::findNextBlock(Value number) {
+  ArrayRef<int64_t> shape =
+      cast<ShapedType>(kernel.memrefOf(tiling.blocked->get()).getType())
+          .getShape();
+  size_t outside = packing.outer.size();
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  Value place;
+  auto add = [&](Value value, int64_t extent) {
+    if (place) {
+      place = arith::MulIOp::create(b, loc, place, kernel.index(extent));
+      value = arith::AddIOp::create(b, loc, place, value);
+    }
+    place = value;
+  };
+  for (auto [dim, extent] :
+       llvm::zip_equal(packing.outer, shape.take_front(outside)))
+    if (extent != 1)
+      add(reader.at(map.getResult(dim)), extent);
+  add(number, shape[outside]);
+  int64_t last = llvm::product_of(shape.take_front(outside + 1)) - 1;
+  Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, place,
+                                       kernel.index(last));
+  place = arith::AddIOp::create(b, loc, place, kernel.index(1));
+  nextBlock = arith::SelectOp::create(b, loc, isLast, kernel.index(0), place);
+}
+
+/// Which of the tiles of a block this one is.
+Value TileEmitter::numberOfTile() {
+  Value number = kernel.index(0);
+  for (const Tiling::Level &level : tiling.levels) {
+    if (level.kind == Tiling::Kind::Columns) {
+      number = kernel.index(0);
+      continue;
+    }
+    auto [from, to] = range(level.loop, 1, /*shared=*/false);
+    Value at = reader.at(getAffineDimExpr(level.loop, b.getContext()));
+    Value turns = arith::SubIOp::create(b, loc, to, from);
+    at = arith::SubIOp::create(b, loc, at, from);
+    if (level.kind == Tiling::Kind::Rows) {
+      Value rows = kernel.index(tiling.size.rows);
+      turns = arith::CeilDivUIOp::create(b, loc, turns, rows);
+      at = arith::DivUIOp::create(b, loc, at, rows);
+    }
+    number = arith::MulIOp::create(b, loc, number, turns);
+    number = arith::AddIOp::create(b, loc, number, at);
+  }
+  return least(number, tiling.tilesOfPrefetch - 1);
+}
+
+/// Asks for a part of the next block: each tile has its share of it, and each
+/// step of the reduction goes on by a few elements.
+void TileEmitter::prefetch() {
+  Value memref = kernel.memrefOf(tiling.blocked->get());
+  ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();
+  if (!flatWeights) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel.to().front());
+    ReassociationIndices all;
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      all.push_back(dim);
+    flatWeights = memref::CollapseShapeOp::create(
+        b, loc, memref, ArrayRef<ReassociationIndices>(all));
+  }
+  Value place = kernel.index(0);
+  auto add = [&](Value value, int64_t factor) {
+    Value term = arith::MulIOp::create(b, loc, value, kernel.index(factor));
+    place = arith::AddIOp::create(b, loc, place, term);
+  };
+  ArrayRef<int64_t> inBlock = shape.drop_front(packing.outer.size() + 1);
+  add(nextBlock, llvm::product_of(inBlock));
+  int64_t block = inBlock.back(), stride = 1, depth = 1;
+  int64_t step = llvm::divideCeil(block, tiling.tilesOfPrefetch);
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  Position position =
+      at(root.getMatchingIndexingMap(tiling.blocked).getResults(),
+         pointOf(0, 0, taps));
+  size_t next = inBlock.size() - 1;
+  for (int64_t dim = position.size(); dim-- > 0;) {
+    if (dim == int64_t(packing.dim) || llvm::is_contained(packing.outer, dim))
+      continue;
+    int64_t extent = inBlock[--next];
+    auto loop = dyn_cast<AffineDimExpr>(position[dim]);
+    Value value = reader.at(position[dim]);
+    if (loop && isInBlock(loop.getPosition())) {
+      add(value, stride * step);
+      if (isFromBlockToBlock(loop.getPosition()))
+        add(this->block.first, stride * (block - step));
+      depth *=
+          isFromBlockToBlock(loop.getPosition()) ? tiling.blockStep : extent;
+    } else {
+      add(value, stride * block);
+    }
+    stride *= extent;
+  }
+  add(numberOfTile(), depth * step);
+  // Into the second cache: the first has enough to hold.
+  memref::PrefetchOp::create(b, loc, flatWeights, place, /*isWrite=*/false,
+                             /*localityHint=*/2, /*isDataCache=*/true);
+}
+
+} // namespace keratin

@@ -1,0 +1,113 @@
+//===- TileLoops.h - the loops around register tiles ------------*- C++ -*-===//
+//
+// What TileEmitter.cpp (the loops), TileSums.cpp (the tiles) and TileBlocks.cpp
+// (the operand in blocks) share.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_CPU_TILELOOPS_H
+#define KERATIN_CODEGEN_CPU_TILELOOPS_H
+
+#include "codegen/cpu/TileEmitter.h"
+
+namespace keratin {
+
+/// Columns of a tile: where each vector starts and how wide it is; width 0 is
+/// a scalar.
+struct Column {
+  int64_t offset;
+  unsigned width;
+};
+
+/// Emits the loops of a root as its tiling says.
+class TileEmitter {
+public:
+  TileEmitter(Kernel &kernel, mlir::linalg::GenericOp root,
+              const Tiling &tiling, llvm::ArrayRef<Output> outputs)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        root(root), tiling(tiling), outputs(outputs) {
+    reader.setLane(tiling.lane);
+  }
+
+  void run();
+
+private:
+  using Then = llvm::function_ref<void()>;
+  using Sums = llvm::SmallVector<mlir::Value>;
+
+  Packing packingOfBlocks();
+  void layOutBlocks();
+  bool isInBlock(unsigned loop);
+  bool isFromBlockToBlock(unsigned loop);
+  void emitLevel(unsigned number);
+  std::pair<mlir::Value, mlir::Value> range(unsigned loop, int64_t step,
+                                            bool shared);
+  void emitBlocksOf(const Tiling::Level &level, bool shared, Then then);
+  mlir::Value numberOfTile();
+  void prefetch();
+  mlir::Value least(mlir::Value value, int64_t bound);
+  mlir::Value most(mlir::Value value, mlir::Value bound);
+  void emitColumns(bool shared, Then then);
+  void emitRows(unsigned loop, bool shared, Then then);
+  void emitRowLadder(bool shared, Then then);
+  void span(unsigned loop, mlir::Value from, mlir::Value to, int64_t step,
+            Then then);
+  void inBlock(mlir::Value number, llvm::ArrayRef<Column> vectors, Then then);
+  void findNextBlock(mlir::Value number);
+  void fillPanel();
+  void fillPanelLoops(llvm::ArrayRef<unsigned> loops,
+                      llvm::ArrayRef<mlir::Value> starts);
+
+  mlir::Value isAtEnd(bool last);
+  void emitBlocks(llvm::ArrayRef<unsigned> outer);
+  void emitTile();
+  Sums startSums();
+  Sums readSums();
+  void writeSums(mlir::ValueRange sums);
+  mlir::Value destinationTensor();
+  Sums reduce(llvm::ArrayRef<unsigned> loops, mlir::ValueRange sums);
+  Sums step(mlir::ValueRange sums);
+  struct Tap {
+    llvm::SmallVector<mlir::AffineExpr> taps;
+    unsigned row;
+    size_t number;
+    llvm::SmallVector<int64_t> place; ///< what it reads
+  };
+  llvm::SmallVector<Tap> tapsOfRows();
+  void
+  forEachTap(llvm::function_ref<void(llvm::ArrayRef<mlir::AffineExpr>)> body);
+  Position pointOf(unsigned row, unsigned column,
+                   llvm::ArrayRef<mlir::AffineExpr> taps);
+  void finishTile(mlir::ValueRange sums);
+  bool sumsWholeVectors();
+  unsigned sumWidth(unsigned column);
+  unsigned rows() const { return innerRows * outerRows; }
+  Position at(llvm::ArrayRef<mlir::AffineExpr> position,
+              llvm::ArrayRef<mlir::AffineExpr> point);
+
+  Kernel &kernel;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  LaneReader reader;
+  mlir::linalg::GenericOp root;
+  const Tiling &tiling;
+  llvm::ArrayRef<Output> outputs;
+
+  // The tile that is being emitted.
+  unsigned innerRows = 1, outerRows = 1;
+  llvm::SmallVector<Column> columns;
+  mlir::Value panel;
+  Packing packing = {}; ///< of the operand in blocks
+
+  // A reduction in blocks.
+  std::pair<mlir::Value, mlir::Value>
+      block; ///< of the loop that goes from block to block
+
+  /// Where the blocks of loops that are emitted start and end.
+  llvm::DenseMap<unsigned, std::pair<mlir::Value, mlir::Value>> blocksAround;
+  mlir::Value nextBlock;   ///< of columns
+  mlir::Value flatWeights; ///< the packed operand in one dimension
+};
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_TILELOOPS_H

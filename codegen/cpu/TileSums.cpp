@@ -1,0 +1,307 @@
+//===- TileSums.cpp - what a register tile computes -----------------------===//
+#include "codegen/cpu/TileLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+Position TileEmitter::at(ArrayRef<AffineExpr> position,
+                         ArrayRef<AffineExpr> point) {
+  Position result;
+  for (AffineExpr expr : position)
+    result.push_back(canonical(expr.replaceDims(point)));
+  return result;
+}
+
+/// The loops of the root at a row, the first lane of a column, and a tap.
+Position TileEmitter::pointOf(unsigned row, unsigned column,
+                              ArrayRef<AffineExpr> taps) {
+  Position point;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    AffineExpr expr = getAffineDimExpr(loop, b.getContext());
+    if (taps[loop])
+      expr = taps[loop];
+    else if (loop == tiling.lane)
+      expr = expr + columns[column].offset;
+    else if (loop == tiling.row)
+      expr = expr + row % innerRows;
+    else if (loop == tiling.outerRow)
+      expr = expr + row / innerRows;
+    else if (staticLoopExtent(root, loop) == 1)
+      expr = getAffineConstantExpr(0, b.getContext());
+    point.push_back(expr);
+  }
+  return point;
+}
+
+void TileEmitter::forEachTap(
+    llvm::function_ref<void(ArrayRef<AffineExpr>)> body) {
+  SmallVector<int64_t> extents;
+  for (unsigned loop : tiling.taps)
+    extents.push_back(staticLoopExtent(root, loop));
+  int64_t number = llvm::product_of(extents);
+  for (int64_t tap = 0; tap < number; ++tap) {
+    SmallVector<AffineExpr> taps(root.getNumLoops());
+    int64_t rest = tap;
+    for (unsigned axis = extents.size(); axis-- > 0;) {
+      taps[tiling.taps[axis]] =
+          getAffineConstantExpr(rest % extents[axis], b.getContext());
+      rest /= extents[axis];
+    }
+    body(taps);
+  }
+}
+
+/// Blocks hold zeros after their last column, so sums may be of whole vectors
+/// when nothing else is read along the lane.
+bool TileEmitter::sumsWholeVectors() {
+  if (!tiling.blocked || tiling.panel || tiling.inBlocks())
+    return false;
+  for (OpOperand &operand : root->getOpOperands()) {
+    if (&operand == tiling.blocked ||
+        root.getMatchingBlockArgument(&operand).use_empty())
+      continue;
+    bool uniform =
+        !root.getMatchingIndexingMap(&operand).isFunctionOfDim(tiling.lane);
+    if (!uniform && !operand.get().getDefiningOp<linalg::FillOp>())
+      return false;
+  }
+  return llvm::none_of(
+             root.getBody()->getOps<linalg::IndexOp>(),
+             [&](linalg::IndexOp op) { return op.getDim() == tiling.lane; }) &&
+         llvm::none_of(*root.getBody(), [](Operation &op) {
+           // What traps on zeros, and what reads where a lane says.
+           return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
+                      arith::RemUIOp, tensor::ExtractOp>(op);
+         });
+}
+
+unsigned TileEmitter::sumWidth(unsigned column) {
+  return sumsWholeVectors() ? tiling.lanes : columns[column].width;
+}
+
+/// Whether a block of the reductions is the first one, or the last one.
+Value TileEmitter::isAtEnd(bool last) {
+  Value all;
+  auto add = [&](Value left, Value right) {
+    Value equal =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, left, right);
+    all = all ? arith::AndIOp::create(b, loc, all, equal) : equal;
+  };
+  for (unsigned loop :
+       ArrayRef(tiling.reductions).take_front(tiling.outerReductions)) {
+    Value at = reader.at(getAffineDimExpr(loop, b.getContext()));
+    Value end = kernel.loopExtent(root, loop);
+    if (last)
+      at = arith::AddIOp::create(b, loc, at, kernel.index(1));
+    add(at, last ? end : kernel.index(0));
+  }
+  if (tiling.blockStep != 0) {
+    unsigned loop = tiling.reductions[tiling.outerReductions];
+    add(last ? block.second : block.first,
+        last ? kernel.loopExtent(root, loop) : kernel.index(0));
+  }
+  return all;
+}
+
+/// A tile of a reduction in blocks goes on from what is in the output, and
+/// leaves its sums there until they are complete.
+void TileEmitter::emitTile() {
+  LaneReader::Scope scope(reader);
+  auto reductions =
+      ArrayRef(tiling.reductions).drop_front(tiling.outerReductions);
+  if (!tiling.inBlocks())
+    return finishTile(reduce(reductions, startSums()));
+  auto either = [&](bool last, TypeRange types, llvm::function_ref<Sums()> then,
+                    llvm::function_ref<Sums()> otherwise) {
+    auto branch = scf::IfOp::create(b, loc, types, isAtEnd(last),
+                                    /*withElseRegion=*/true);
+    for (bool first : {true, false}) {
+      OpBuilder::InsertionGuard guard(b);
+      LaneReader::Scope inner(reader);
+      Block &body = first ? *branch.thenBlock() : *branch.elseBlock();
+      b.setInsertionPointToStart(&body);
+      Sums results = first ? then() : otherwise();
+      b.setInsertionPointToEnd(&body);
+      if (!results.empty())
+        scf::YieldOp::create(b, loc, results);
+    }
+    return Sums(branch.getResults());
+  };
+  Type element = getElementTypeOrSelf(root.getResult(0));
+  SmallVector<Type> types;
+  for (unsigned row = 0; row < rows(); ++row)
+    for (const Column &column : columns)
+      types.push_back(
+          column.width == 0 ? element : VectorType::get(column.width, element));
+  Sums sums = either(
+      /*last=*/false, types, [&] { return startSums(); },
+      [&] { return readSums(); });
+  sums = reduce(reductions, sums);
+  either(
+      /*last=*/true, {}, [&] { return finishTile(sums), Sums(); },
+      [&] { return writeSums(sums), Sums(); });
+}
+
+/// The initial sums, rows by columns by results.
+TileEmitter::Sums TileEmitter::startSums() {
+  Sums sums;
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (unsigned row = 0; row < rows(); ++row)
+    for (unsigned column = 0; column < columns.size(); ++column)
+      for (OpOperand &init : root.getDpsInitsMutable()) {
+        unsigned width = sumWidth(column);
+        Lanes start =
+            reader.read(init.get(),
+                        at(root.getMatchingIndexingMap(&init).getResults(),
+                           pointOf(row, column, taps)),
+                        width);
+        sums.push_back(reader.materialize(start, width));
+      }
+  return sums;
+}
+
+/// The argument of the kernel on tensors that the output is written to.
+Value TileEmitter::destinationTensor() {
+  auto memref = cast<BlockArgument>(outputs[0].destination);
+  return kernel.from().getArgument(memref.getArgNumber());
+}
+
+/// The sums so far, which are in the output.
+TileEmitter::Sums TileEmitter::readSums() {
+  const Output &output = outputs[0];
+  Sums sums;
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (unsigned row = 0; row < rows(); ++row)
+    for (unsigned column = 0; column < columns.size(); ++column) {
+      unsigned width = columns[column].width;
+      Lanes lanes =
+          reader.read(destinationTensor(),
+                      at(output.place, pointOf(row, column, taps)), width);
+      sums.push_back(reader.materialize(lanes, width));
+    }
+  return sums;
+}
+
+void TileEmitter::writeSums(ValueRange sums) {
+  const Output &output = outputs[0];
+  auto next = sums.begin();
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (unsigned row = 0; row < rows(); ++row)
+    for (unsigned column = 0; column < columns.size(); ++column)
+      reader.write({*next++, {}}, output.destination,
+                   at(output.place, pointOf(row, column, taps)),
+                   columns[column].width);
+}
+
+TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
+                                      ValueRange sums) {
+  if (loops.empty())
+    return step(sums);
+  Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
+  if (isFromBlockToBlock(loops[0]))
+    std::tie(from, to) = block;
+  return emitLoop(b, loc, from, to, kernel.index(1), sums,
+                  [&](Value iv, ValueRange inner) {
+                    LaneReader::Scope scope(reader);
+                    reader.bind(loops[0], iv);
+                    return reduce(loops.drop_front(), inner);
+                  });
+}
+
+/// The taps for all rows of the tile. Those of a window come in the order of
+/// what they read, so that a value is soon done with.
+SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
+  SmallVector<Tap> all;
+  forEachTap([&](ArrayRef<AffineExpr> taps) {
+    for (unsigned row = 0; row < rows(); ++row)
+      all.push_back({SmallVector<AffineExpr>(taps), row, all.size(), {}});
+  });
+  if (tiling.taps.empty() || !tiling.row)
+    return all;
+  for (Tap &tap : all)
+    for (AffineMap map : root.getIndexingMapsArray())
+      for (AffineExpr expr :
+           at(map.getResults(), pointOf(tap.row, 0, tap.taps))) {
+        auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+        auto constant = dyn_cast<AffineConstantExpr>(sum ? sum.getRHS() : expr);
+        tap.place.push_back(constant ? constant.getValue() : 0);
+      }
+  llvm::sort(all, [](const Tap &left, const Tap &right) {
+    return std::tie(left.place, left.number) <
+           std::tie(right.place, right.number);
+  });
+  return all;
+}
+
+/// One step of the reduction: all taps for all rows and columns.
+TileEmitter::Sums TileEmitter::step(ValueRange start) {
+  Sums sums(start);
+  unsigned results = root.getNumResults();
+  if (tiling.tilesOfPrefetch != 0)
+    prefetch();
+  for (const Tap &tap : tapsOfRows()) {
+    auto next = sums.begin() + tap.row * columns.size() * results;
+    for (unsigned column = 0; column < columns.size(); ++column) {
+      SmallVector<Lanes> old;
+      for (unsigned result = 0; result < results; ++result)
+        old.push_back({next[result], {}});
+      unsigned width = sumWidth(column);
+      SmallVector<Lanes> values =
+          reader.evaluate(root, pointOf(tap.row, column, tap.taps), old, width);
+      for (const Lanes &value : values)
+        *next++ = reader.materialize(value, width);
+    }
+  }
+  return sums;
+}
+
+/// Computes the outputs from the sums, while those are in registers.
+void TileEmitter::finishTile(ValueRange sums) {
+  auto next = sums.begin();
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (unsigned row = 0; row < rows(); ++row)
+    for (unsigned column = 0; column < columns.size(); ++column) {
+      Position point = pointOf(row, column, taps);
+      unsigned width = columns[column].width;
+      for (OpResult result : root->getResults()) {
+        Value sum = *next++;
+        if (width != 0 && sumWidth(column) != width)
+          sum = vector::ExtractStridedSliceOp::create(
+              b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+              ArrayRef<int64_t>{1});
+        AffineMap map = root.getIndexingMapMatchingResult(result);
+        reader.remember(result, at(map.getResults(), point), width, {sum, {}});
+      }
+      for (const Output &output : outputs) {
+        Lanes lanes =
+            reader.read(output.tensor, at(output.position, point), width);
+        reader.write(lanes, output.destination, at(output.place, point), width);
+      }
+    }
+}
+
+bool holdsSums(linalg::GenericOp root, ArrayRef<Output> outputs) {
+  if (outputs.size() != 1 || root.getNumResults() != 1 ||
+      getElementTypeOrSelf(outputs[0].tensor) !=
+          getElementTypeOrSelf(root.getResult(0)))
+    return false;
+  for (auto [loop, kind] : llvm::enumerate(root.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::parallel &&
+        staticLoopExtent(root, loop) != 1 &&
+        llvm::none_of(outputs[0].place, [&](AffineExpr expr) {
+          return expr.isFunctionOfDim(loop);
+        }))
+      return false;
+  return true;
+}
+
+} // namespace keratin
