@@ -7,6 +7,11 @@
 //
 // where kernel.task(work, begin, end) calls kernel(a, b, …, begin, end, count).
 //
+// A kernel that takes a piece of scratch memory has its number before begin. In
+// `work` that is a set of bits, at first none: the pieces that are taken. A
+// task takes the first that is free, so that few threads work in few pieces,
+// which stay in their caches.
+//
 //===----------------------------------------------------------------------===//
 #include "codegen/Tasks.h"
 
@@ -30,6 +35,33 @@ static StructType *workType(const Function &kernel) {
   return StructType::get(kernel.getContext(), fields);
 }
 
+/// Adds the first number that is not in the set at `taken`, and returns it.
+static Value *takePiece(IRBuilder<> &b, Value *taken) {
+  Type *i64 = b.getInt64Ty();
+  Function *task = b.GetInsertBlock()->getParent();
+  auto *look = BasicBlock::Create(b.getContext(), "look", task);
+  auto *found = BasicBlock::Create(b.getContext(), "found", task);
+  b.CreateBr(look);
+  b.SetInsertPoint(look);
+  LoadInst *before = b.CreateAlignedLoad(i64, taken, Align(8));
+  before->setAtomic(AtomicOrdering::Monotonic);
+  Value *piece = b.CreateBinaryIntrinsic(Intrinsic::cttz, b.CreateNot(before),
+                                         b.getFalse());
+  Value *bit = b.CreateShl(b.getInt64(1), piece);
+  Value *exchange =
+      b.CreateAtomicCmpXchg(taken, before, b.CreateOr(before, bit), Align(8),
+                            AtomicOrdering::Acquire, AtomicOrdering::Monotonic);
+  b.CreateCondBr(b.CreateExtractValue(exchange, 1), found, look);
+  b.SetInsertPoint(found);
+  return piece;
+}
+
+static void releasePiece(IRBuilder<> &b, Value *taken, Value *piece) {
+  Value *bit = b.CreateShl(b.getInt64(1), piece);
+  b.CreateAtomicRMW(AtomicRMWInst::And, taken, b.CreateNot(bit), Align(8),
+                    AtomicOrdering::Release);
+}
+
 /// kernel.task, made at the first call.
 static Function *taskOf(Function &kernel) {
   Module &module = *kernel.getParent();
@@ -49,9 +81,15 @@ static Function *taskOf(Function &kernel) {
     arguments.push_back(
         b.CreateLoad(type->getElementType(field),
                      b.CreateStructGEP(type, task->getArg(0), field)));
-  Value *count = arguments.pop_back_val();
+  Value *count = arguments.pop_back_val(), *taken = nullptr;
+  if (kernel.hasFnAttribute(pieceMark)) {
+    taken = b.CreateStructGEP(type, task->getArg(0), arguments.size() - 1);
+    arguments.back() = takePiece(b, taken);
+  }
   arguments.append({task->getArg(1), task->getArg(2), count});
   b.CreateCall(&kernel, arguments);
+  if (taken)
+    releasePiece(b, taken, arguments[arguments.size() - 4]);
   b.CreateRetVoid();
   return task;
 }

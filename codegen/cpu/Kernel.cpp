@@ -43,6 +43,7 @@ Kernel::Kernel(func::FuncOp from)
 
 void Kernel::start() {
   enoughParts = 256; // for any number of threads
+  takesPiece = false;
   SmallVector<Type> types(source.getArgumentTypes());
   for (auto [number, type] : llvm::enumerate(types))
     if (isa<RankedTensorType>(type))
@@ -265,11 +266,13 @@ std::pair<Value, Value> Kernel::addScratch(Type type, int64_t count,
                               attrs, location);
   Value begin = index(0);
   if (inParts) {
+    takesPiece = true;
+    (void)target.insertArgument(number + 1, b.getIndexType(), {}, location);
     Value size = index(count);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointAfterValue(size);
-    begin = arith::MulIOp::create(b, location,
-                                  target.getArguments().take_back(3)[0], size);
+    begin = arith::MulIOp::create(b, location, target.getArgument(number + 1),
+                                  size);
   }
   return {target.getArgument(number), begin};
 }
@@ -347,7 +350,10 @@ func::FuncOp Kernel::finish() {
   if (inParts) {
     target->setAttr(partsAttr,
                     b.getI64IntegerAttr(std::min(mostParts, enoughParts)));
-    target->setAttr("passthrough", b.getStrArrayAttr({partsMark}));
+    SmallVector<llvm::StringRef> marks = {partsMark};
+    if (takesPiece)
+      marks.push_back(pieceMark);
+    target->setAttr("passthrough", b.getStrArrayAttr(marks));
   }
   b.setInsertionPointToEnd(&target.front());
   func::ReturnOp::create(b, location);

@@ -78,9 +78,10 @@ public:
                          mlir::DictionaryAttr packing);
 
   /// Memory of the arena for each call alone: `count` elements of `type`, whose
-  /// values mean nothing before the call. It costs that memory once a part, so
-  /// the kernel is done in at most `parts`. To be called once. Returns a memref
-  /// of one dimension and where in it the elements of this call begin.
+  /// values mean nothing before the call. There is a piece for each part, so
+  /// that no call waits for one, and the kernel is done in at most `parts`. To
+  /// be called once. Returns a memref of one dimension and where in it the
+  /// piece of this call begins.
   std::pair<mlir::Value, mlir::Value> addScratch(mlir::Type type, int64_t count,
                                                  int64_t parts);
 
@@ -101,10 +102,14 @@ private:
   bool inParts = false;
   int64_t mostParts = 1; ///< that are not empty
   int64_t enoughParts = 0;
+  bool takesPiece = false; ///< of scratch memory
 };
 
-/// The attribute of an argument that is memory for the call to work in.
+/// The attribute of an argument that is memory for the call to work in. A
+/// kernel in parts has the number of the piece to take as the argument behind
+/// it, and a mark for LLVM IR.
 inline constexpr llvm::StringLiteral scratchAttr = "ktn.scratch";
+inline constexpr llvm::StringLiteral pieceMark = "ktn-piece";
 
 /// Attributes of a kernel that can be done in parts: how many are worth it, and
 /// the same to be found in LLVM IR.

@@ -112,6 +112,8 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel) {
       Value empty = tensor::EmptyOp::create(b, loc, type.getShape(),
                                             type.getElementType());
       arguments.push_back(cast(empty, type));
+      if (kernel->hasAttr(partsAttr)) // a call of all parts has the first piece
+        arguments.push_back(arith::ConstantIndexOp::create(b, loc, 0));
     }
   if (auto parts = kernel->getAttrOfType<IntegerAttr>(partsAttr)) {
     Value count = countParts(b, call, parts.getInt());

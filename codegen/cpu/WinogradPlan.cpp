@@ -191,7 +191,7 @@ static constexpr int64_t cachedWeightBytes = 1 << 20, cacheBytes = 5 << 18;
 /// the weights of a model are.
 static constexpr int64_t cachedBytesOfSlot = 4, bytesOfSlot = 2;
 /// Scratch memory of all parts of a kernel, where it has two.
-static constexpr int64_t mostScratchBytes = 8 << 20;
+static constexpr int64_t mostScratchBytes = 4 << 20;
 static constexpr int64_t mostParts = 16;
 
 namespace {

@@ -65,11 +65,11 @@ func.func private @conv(%x: tensor<1x14x12x16xf32>, %g: tensor<3x3x16x32xf32> {k
 // PARTS-LABEL: func @images(
 // PARTS:         %[[EMPTY:.+]] = tensor.empty() : tensor<[[ALL:[0-9]+]]xf32>
 // PARTS:         %[[SCRATCH:.+]] = builtin.unrealized_conversion_cast %[[EMPTY]]
-// PARTS:         call @conv({{.+}}, %[[SCRATCH]], %{{.+}}, %{{.+}}, %{{.+}})
+// PARTS:         call @conv({{.+}}, %[[SCRATCH]], %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}})
 // PARTS-LABEL: func private @conv(
-// PARTS-SAME:    memref<[[ALL]]xf32> {ktn.scratch}, %[[BEGIN:[^:]+]]: index, %{{.+}}: index, %{{.+}}: index)
-// PARTS-SAME:    ktn.parts = 16
-// PARTS:         arith.muli %[[BEGIN]],
+// PARTS-SAME:    memref<[[ALL]]xf32> {ktn.scratch}, %[[PIECE:[^:]+]]: index, %{{.+}}: index, %{{.+}}: index, %{{.+}}: index)
+// PARTS-SAME:    ktn.parts = {{[0-9]+}} : i64, passthrough = ["ktn-parts", "ktn-piece"]
+// PARTS:         arith.muli %[[PIECE]],
 func.func @images(%x: tensor<?x58x58x64xf32>) -> tensor<?x56x56x64xf32> {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x58x58x64xf32>
