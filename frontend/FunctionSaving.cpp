@@ -2,6 +2,7 @@
 #include "FunctionImpl.h"
 
 #include "Diagnostics.h"
+#include "KernelInfo.h"
 #include "StateModule.h"
 #include "keratin/backend.h"
 
@@ -170,7 +171,7 @@ OwningOpRef<ModuleOp> Function::Impl::lowerTo(Stage stage,
 // Files
 //===----------------------------------------------------------------------===//
 
-static std::vector<KernelInfo> kernelsOf(const CompiledModel &model) {
+std::vector<KernelInfo> kernelsOf(const CompiledModel &model) {
   std::vector<KernelInfo> kernels;
   for (const KernelRow &row : model.kernels())
     kernels.push_back({row.name,

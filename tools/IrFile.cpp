@@ -3,6 +3,7 @@
 
 #include "IrText.h"
 #include "codegen/Compile.h"
+#include "frontend/KernelInfo.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -169,15 +170,7 @@ IrFile::save(const std::string &prefix, const backend::SaveOptions &options,
       keratin::compile(std::move(impl->module), compile);
   if (!model || failed(model->write(*emit, prefix)))
     impl->fail(impl->path + ": could not be compiled");
-  std::vector<backend::KernelInfo> kernels;
-  for (const KernelRow &row : model->kernels())
-    kernels.push_back({row.name,
-                       row.op,
-                       row.shapes,
-                       {row.flops[0], row.flops[1]},
-                       {row.bytes[0], row.bytes[1]},
-                       {row.arenaOffset[0], row.arenaOffset[1]}});
-  return kernels;
+  return backend::kernelsOf(*model);
 }
 
 } // namespace keratin
