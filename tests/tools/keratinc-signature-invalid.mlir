@@ -1,7 +1,7 @@
 // What a dump of the stage loops says of its memory is checked.
-// RUN: not keratinc %s -o %t 2>&1 | FileCheck %s --check-prefix=ARENA
+// RUN: not keratinc %s -o %t --name f 2>&1 | FileCheck %s --check-prefix=ARENA
 // RUN: sed 's/-64, 0/64, 0/' %s > %t.mlir
-// RUN: not keratinc %t.mlir -o %t 2>&1 | FileCheck %s --check-prefix=SIZE
+// RUN: not keratinc %t.mlir -o %t --name f 2>&1 | FileCheck %s --check-prefix=SIZE
 
 // ARENA: 'ktn.arena_bytes' is less than nothing
 // SIZE: 'x' is a 'tensor<3037000500x3037000500xf32>', whose size overflows
