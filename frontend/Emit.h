@@ -33,9 +33,8 @@ struct Extents {
 };
 /// An attribute that says all by being there.
 struct Flag {};
-using AttributeValue =
-    std::variant<int64_t, bool, double, std::vector<int64_t>, Extents, DType,
-                 ChannelOrder, Number, Flag>;
+using AttributeValue = std::variant<int64_t, bool, double, std::vector<int64_t>,
+                                    Extents, DType, ChannelOrder, Number, Flag>;
 using Attributes = std::vector<std::pair<std::string_view, AttributeValue>>;
 
 /// Appends `ktn.<mnemonic>` to the graph of its operands and returns its
