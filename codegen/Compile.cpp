@@ -75,9 +75,11 @@ static std::unique_ptr<Compiled> compileHere(OwningOpRef<ModuleOp> module,
     return nullptr;
   }
   loadDialects(module->getContext());
+  auto constants = std::make_shared<FoldedConstants>(options);
   PipelineOptions pipeline =
-      pipelineOptions(targets->back(), options, evaluateConstants);
-  return compileFor(std::move(module), options, std::move(*targets), pipeline);
+      pipelineOptions(targets->back(), options, evaluatorOf(constants));
+  return compileFor(std::move(module), options, std::move(*targets), pipeline,
+                    std::move(constants));
 }
 
 std::unique_ptr<CompiledModel> compile(OwningOpRef<ModuleOp> module,

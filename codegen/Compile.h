@@ -68,6 +68,9 @@ struct CompileOptions {
   /// in the module, -1 is `?`; empty: as they are. Applied first of all. Those
   /// of several functions one after the other.
   std::vector<std::vector<int64_t>> inputShapes;
+  /// Told of elements of constants that are not read again for a while, and may
+  /// leave memory where they can come back; null: nobody is.
+  std::function<void(llvm::ArrayRef<char>)> release;
   /// Progress: (what is being done, done, total); null: silent.
   std::function<void(llvm::StringRef, unsigned, unsigned)> progress;
 };

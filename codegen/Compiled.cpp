@@ -64,6 +64,27 @@ LogicalResult Compiled::addSignature(Signature read, const ModulePart &part,
   return success();
 }
 
+/// Packs the weights, and gives back what they were made of on the way: that
+/// and the packed ones do not have to fit in memory together.
+std::unique_ptr<llvm::WritableMemoryBuffer>
+Compiled::takeWeights(func::FuncOp function, int64_t bytes) {
+  llvm::DenseMap<Attribute, unsigned> uses;
+  llvm::SmallVector<ElementsAttr> values;
+  if (auto rows = function->getAttrOfType<ArrayAttr>("ktn.weights"))
+    for (Attribute row : rows)
+      if (auto fields = dyn_cast<DictionaryAttr>(row))
+        if (auto value = fields.getAs<ElementsAttr>("value")) {
+          ++uses[value];
+          values.push_back(value);
+        }
+  if (constants)
+    constants->keepOnly(values);
+  return collectWeights(function, bytes, [&](ElementsAttr value) {
+    if (--uses[value] == 0 && constants)
+      constants->giveBack(value);
+  });
+}
+
 /// Adds the code of a function at the stage `loops`.
 LogicalResult Compiled::generate(OwningOpRef<ModuleOp> module,
                                  const ModulePart &part, unsigned variant,
@@ -78,7 +99,7 @@ LogicalResult Compiled::generate(OwningOpRef<ModuleOp> module,
   if (failed(addSignature(std::move(*read), part, variant)))
     return failure();
   if (variant + 1 == targets.size()) {
-    partWeights.push_back(collectWeights(function, weightsBytes));
+    partWeights.push_back(takeWeights(function, weightsBytes));
     if (!partWeights.back())
       return failure();
   }
@@ -232,12 +253,12 @@ std::pair<int64_t, int64_t> Compiled::arenaBytes() const {
 // Making one
 //===----------------------------------------------------------------------===//
 
-std::unique_ptr<Compiled> compileFor(OwningOpRef<ModuleOp> module,
-                                     const CompileOptions &options,
-                                     std::vector<Target> targets,
-                                     const PipelineOptions &pipeline) {
-  auto model = std::make_unique<Compiled>(module->getContext(), options,
-                                          std::move(targets));
+std::unique_ptr<Compiled>
+compileFor(OwningOpRef<ModuleOp> module, const CompileOptions &options,
+           std::vector<Target> targets, const PipelineOptions &pipeline,
+           std::shared_ptr<FoldedConstants> constants) {
+  auto model = std::make_unique<Compiled>(
+      module->getContext(), options, std::move(targets), std::move(constants));
   if (failed(model->compile(std::move(module), pipeline)))
     return nullptr;
   return model;

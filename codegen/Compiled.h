@@ -4,6 +4,7 @@
 
 #include "codegen/Artefact.h"
 #include "codegen/Compile.h"
+#include "codegen/Evaluate.h"
 #include "codegen/Jit.h"
 #include "codegen/JoinObjects.h"
 #include "codegen/Object.h"
@@ -25,9 +26,10 @@ public:
   /// `targets`, at least one, from the least to the most that a machine can do:
   /// there is code for each, of which a process chooses.
   Compiled(mlir::MLIRContext *context, const CompileOptions &options,
-           std::vector<Target> targets)
+           std::vector<Target> targets,
+           std::shared_ptr<FoldedConstants> constants)
       : context(context), loc(mlir::UnknownLoc::get(context)), options(options),
-        targets(std::move(targets)) {}
+        targets(std::move(targets)), constants(std::move(constants)) {}
 
   /// Runs the passes over all parts, told by `pipeline` what they do but for
   /// the target.
@@ -56,6 +58,8 @@ private:
                                    unsigned variant);
   llvm::LogicalResult finish(llvm::ArrayRef<ModuleVariable> variables);
   llvm::LogicalResult layOutState(llvm::ArrayRef<ModuleVariable> variables);
+  std::unique_ptr<llvm::WritableMemoryBuffer>
+  takeWeights(mlir::func::FuncOp function, int64_t bytes);
   bool hasVariants() const { return targets.size() > 1; }
 
   // CompiledCode.cpp: machine code.
@@ -95,6 +99,7 @@ private:
   mlir::Location loc;
   CompileOptions options;
   std::vector<Target> targets;
+  std::shared_ptr<FoldedConstants> constants; // may be null
   std::unique_ptr<Progress> progress;
   ModelSignature signature;
   std::vector<KernelRow> kernelRows; // of all functions
@@ -112,12 +117,13 @@ private:
   std::unique_ptr<LoadedObject> loaded;
 };
 
-/// Compiles for `targets`, told the passes what `pipeline` says. Null, with a
-/// diagnostic, when that fails.
-std::unique_ptr<Compiled> compileFor(mlir::OwningOpRef<mlir::ModuleOp> module,
-                                     const CompileOptions &options,
-                                     std::vector<Target> targets,
-                                     const PipelineOptions &pipeline);
+/// Compiles for `targets`, told the passes what `pipeline` says; its evaluator
+/// is `constants`, which may be null. Null, with a diagnostic, when that fails.
+std::unique_ptr<Compiled>
+compileFor(mlir::OwningOpRef<mlir::ModuleOp> module,
+           const CompileOptions &options, std::vector<Target> targets,
+           const PipelineOptions &pipeline,
+           std::shared_ptr<FoldedConstants> constants);
 
 } // namespace keratin
 

@@ -169,7 +169,9 @@ FailureOr<PipelineOptions> pipelineOptions(Location loc,
       parseTargets(options.target, options.optimize);
   if (!targets)
     return report(loc, targets.takeError());
-  return pipelineOptions(targets->back(), options, evaluateConstants);
+  return pipelineOptions(
+      targets->back(), options,
+      evaluatorOf(std::make_shared<FoldedConstants>(options)));
 }
 /// CompileOptions::inputShapes, of a module of one function.
 static LogicalResult applyShapesOfOne(ModuleOp module,

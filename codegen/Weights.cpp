@@ -68,6 +68,23 @@ LogicalResult copyElements(ElementsAttr elements, MutableArrayRef<char> out) {
   return copyRaw(dense.getRawData(), dense.isSplat(), out);
 }
 
+/// The elements, dense and row-major: where they are, or copied to `copy`.
+/// `type` has as many.
+static FailureOr<ArrayRef<char>> bytesOf(ElementsAttr elements, ShapedType type,
+                                         std::vector<char> &copy) {
+  size_t bytes = type.getNumElements() * elementBytes(type.getElementType());
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    if (!blob || blob->getData().size() != bytes)
+      return failure();
+    return blob->getData();
+  }
+  copy.resize(bytes);
+  if (failed(copyElements(elements, copy)))
+    return failure();
+  return ArrayRef<char>(copy);
+}
+
 /// The transforms that `packing`, `{block, winograd, type}`, asks for.
 static LogicalResult copyTransformed(ElementsAttr elements,
                                      DictionaryAttr packing,
@@ -86,11 +103,11 @@ static LogicalResult copyTransformed(ElementsAttr elements,
   if (block.getInt() > static_cast<int64_t>(out.size()) ||
       !fills(transformedType(type, m.getInt(), block.getInt()), out))
     return failure();
-  std::vector<char> plain(type.getNumElements() *
-                          elementBytes(type.getElementType()));
-  if (failed(copyElements(elements, plain)))
+  std::vector<char> copy;
+  FailureOr<ArrayRef<char>> plain = bytesOf(elements, type, copy);
+  if (failed(plain))
     return failure();
-  transformWeights(plain, type, m.getInt(), block.getInt(), out);
+  transformWeights(*plain, type, m.getInt(), block.getInt(), out);
   return success();
 }
 
@@ -119,11 +136,11 @@ static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
   if (block.getInt() > static_cast<int64_t>(out.size()) ||
       !fills(packedType(type, order), out))
     return failure();
-  std::vector<char> plain(type.getNumElements() *
-                          elementBytes(type.getElementType()));
-  if (failed(copyElements(elements, plain)))
+  std::vector<char> copy;
+  FailureOr<ArrayRef<char>> plain = bytesOf(elements, type, copy);
+  if (failed(plain))
     return failure();
-  pack(plain, type, order, out);
+  pack(*plain, type, order, out);
   return success();
 }
 
@@ -153,8 +170,43 @@ static LogicalResult placeWeight(func::FuncOp function, DictionaryAttr entry,
   return success();
 }
 
+/// Zeros between entries. Where they are out of order, zeros everywhere, before
+/// any entry: so large a block is not to be touched before it has to be.
+namespace {
+class Gaps {
+public:
+  Gaps(ArrayAttr entries, MutableArrayRef<char> blob) : blob(blob) {
+    uint64_t last = 0;
+    for (Attribute entry : entries) {
+      auto fields = dyn_cast<DictionaryAttr>(entry);
+      auto offset =
+          fields ? fields.getAs<IntegerAttr>("offset") : IntegerAttr();
+      auto bytes = fields ? fields.getAs<IntegerAttr>("bytes") : IntegerAttr();
+      uint64_t begin = offset ? offset.getInt() : 0;
+      inOrder &= begin >= last && begin <= blob.size();
+      last = begin + (bytes ? bytes.getInt() : 0);
+    }
+    if (!inOrder)
+      std::fill(blob.begin(), blob.end(), 0);
+  }
+  /// Up to `begin`, where the next entry is.
+  void fillTo(uint64_t begin) {
+    if (inOrder && begin > filled && begin <= blob.size())
+      std::fill(blob.begin() + filled, blob.begin() + begin, 0);
+    filled = std::max(filled, begin);
+  }
+  void skipTo(uint64_t end) { filled = std::max(filled, end); }
+
+private:
+  MutableArrayRef<char> blob;
+  uint64_t filled = 0;
+  bool inOrder = true;
+};
+} // namespace
+
 std::unique_ptr<llvm::WritableMemoryBuffer>
-collectWeights(func::FuncOp function, int64_t bytes) {
+collectWeights(func::FuncOp function, int64_t bytes,
+               llvm::function_ref<void(ElementsAttr)> done) {
   auto entries = function->getAttrOfType<ArrayAttr>("ktn.weights");
   if (!entries) {
     function.emitError("needs the attribute 'ktn.weights' of the stage loops");
@@ -171,7 +223,7 @@ collectWeights(func::FuncOp function, int64_t bytes) {
     function.emitError("no memory for ") << bytes << " bytes of weights";
     return nullptr;
   }
-  std::fill(blob->getBufferStart(), blob->getBufferEnd(), 0);
+  Gaps gaps(entries, blob->getBuffer());
   for (Attribute entry : entries) {
     auto fields = dyn_cast<DictionaryAttr>(entry);
     if (!fields) {
@@ -180,7 +232,14 @@ collectWeights(func::FuncOp function, int64_t bytes) {
     }
     if (failed(placeWeight(function, fields, blob->getBuffer())))
       return nullptr;
+    // They are there, and within the block.
+    uint64_t begin = fields.getAs<IntegerAttr>("offset").getInt();
+    gaps.fillTo(begin);
+    gaps.skipTo(begin + fields.getAs<IntegerAttr>("bytes").getInt());
+    if (done)
+      done(fields.getAs<ElementsAttr>("value"));
   }
+  gaps.fillTo(bytes);
   return blob;
 }
 

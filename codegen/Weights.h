@@ -16,9 +16,11 @@ llvm::LogicalResult copyElements(mlir::ElementsAttr elements,
 
 /// The weights of a function at the stage `loops`, each at the offset that
 /// `ktn.weights` gives it and packed as it says; `bytes` in all, aligned to
-/// KTN_ALIGNMENT. Null, with a diagnostic, when an entry is not of its form.
+/// KTN_ALIGNMENT. `done` is told of the value of each entry that is placed.
+/// Null, with a diagnostic, when an entry is not of its form.
 std::unique_ptr<llvm::WritableMemoryBuffer>
-collectWeights(mlir::func::FuncOp function, int64_t bytes);
+collectWeights(mlir::func::FuncOp function, int64_t bytes,
+               llvm::function_ref<void(mlir::ElementsAttr)> done = {});
 
 } // namespace keratin
 

@@ -3,6 +3,7 @@
 
 #include "Cache.h"
 #include "Diagnostics.h"
+#include "Pages.h"
 #include "keratin/backend.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -96,6 +97,9 @@ CompileOptions
 Function::Impl::optionsFor(const CompileSettings &settings) const {
   CompileOptions options;
   options.name = identifier(cut.function);
+  options.release = [](llvm::ArrayRef<char> bytes) {
+    releasePages(bytes.data(), bytes.size());
+  };
   options.target = settings.target.empty() ? compile_target() : settings.target;
   options.optimize = settings.optimize;
   std::optional<Winograd> winograd = parseWinograd(settings.winograd);

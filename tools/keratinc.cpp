@@ -27,7 +27,7 @@ static std::vector<K::KernelInfo> compileModel(const Arguments &given) {
   if (given.model.ends_with(".mlir"))
     return IrFile(given.model).save(given.prefix, given.options, shapes);
   checkShapes(readModelInputs(given.model), shapes);
-  Model model = loadModel(given.model, {shapes});
+  Model model = loadModel(given.model, {shapes, /*spills=*/true});
   K::FunctionNames names{model.name, model.inputNames, model.outputNames};
   K::Function function =
       K::function(model.inputs, model.outputs, /*updates=*/{}, names);

@@ -54,10 +54,13 @@ void pack(ArrayRef<char> source, RankedTensorType type, const Packing &packing,
     for (auto [dim, place] : llvm::zip_equal(order, at))
       from += strides[dim] * place;
     int64_t i = count / inner, j = count % inner;
-    for (int64_t n = 0; n < extent; ++n) {
+    // Neighbours in the source are neighbours in a block.
+    int64_t stride = strides[packing.dim], run = stride == 1 ? block : 1;
+    for (int64_t n = 0; n < extent; n += run) {
       int64_t to = ((i * blocks + n / block) * inner + j) * block + n % block;
       std::memcpy(&destination[to * bytes],
-                  &source[(from + n * strides[packing.dim]) * bytes], bytes);
+                  &source[(from + n * stride) * bytes],
+                  std::min(run, extent - n) * bytes);
     }
     for (size_t next = at.size(); next-- > 0;) {
       if (++at[next] < type.getDimSize(order[next]))

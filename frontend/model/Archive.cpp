@@ -1,11 +1,15 @@
 //===- Archive.cpp - the members of a .keras file -------------------------===//
 #include "Archive.h"
 
+#include "frontend/Pages.h"
+
 #include "keratin/array.h"
 
 #include <zip.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -44,7 +48,7 @@ bool staysInside(std::string_view name) {
 
 class ZipArchive : public Archive {
 public:
-  ZipArchive(const std::string &path, const ArchiveLimits &limits);
+  ZipArchive(const std::string &path, const ArchiveLimits &limits, bool spills);
   bool has(const std::string &member) const override {
     return zip_name_locate(zip.get(), member.c_str(), 0) >= 0;
   }
@@ -52,9 +56,9 @@ public:
 
 private:
   void checkSize(const zip_stat_t &stat, uint64_t limit) const;
-
   std::unique_ptr<zip_t, CloseZip> zip;
   ArchiveLimits limits;
+  bool spills;
   uint64_t fileSize = 0;
 };
 
@@ -75,8 +79,9 @@ private:
 
 } // namespace
 
-ZipArchive::ZipArchive(const std::string &path, const ArchiveLimits &limits)
-    : limits(limits) {
+ZipArchive::ZipArchive(const std::string &path, const ArchiveLimits &limits,
+                       bool spills)
+    : limits(limits), spills(spills) {
   int code = 0;
   zip.reset(zip_open(path.c_str(), ZIP_RDONLY, &code));
   if (!zip)
@@ -136,25 +141,44 @@ Bytes ZipArchive::read(const std::string &member, uint64_t limit) const {
     throw Error(name + " cannot be read (" + zip_strerror(zip.get()) + ")");
 
   // Never more than stated: a member that unpacks to more fails its checksum.
-  std::shared_ptr<std::byte[]> bytes = allocateBytes(stat.size, name);
+  constexpr uint64_t large = uint64_t(1) << 20, pieceBytes = uint64_t(1) << 20;
+  std::optional<TemporaryPages> pages;
+  if (spills && stat.size >= large)
+    pages.emplace();
+  bool isSpilled = pages && pages->isOpen();
+  std::shared_ptr<std::byte[]> bytes =
+      allocateBytes(isSpilled ? pieceBytes : uint64_t(stat.size), name);
   for (uint64_t done = 0; done < stat.size;) {
+    uint64_t left = stat.size - done;
     zip_int64_t got =
-        zip_fread(file.get(), bytes.get() + done, stat.size - done);
+        isSpilled
+            ? zip_fread(file.get(), bytes.get(), std::min(left, pieceBytes))
+            : zip_fread(file.get(), bytes.get() + done, left);
     if (got <= 0)
       throw Error(name + " is damaged after " + describeSize(done) + " of " +
                   describeSize(stat.size) + " (" +
                   zip_file_strerror(file.get()) + ")");
+    if (isSpilled && !pages->append(bytes.get(), size_t(got)))
+      throw Error(name + ": there is no room for its " +
+                  describeSize(stat.size) + " in the temporary directory");
     done += uint64_t(got);
   }
   std::byte more;
   if (zip_fread(file.get(), &more, 1) != 0)
     throw Error(name + " is damaged (" + zip_file_strerror(file.get()) + ")");
-  return {std::move(bytes), stat.size};
+  if (!isSpilled)
+    return {std::move(bytes), stat.size};
+  FilePages mapped = pages->map();
+  if (!mapped.data)
+    throw Error("no address space for the " + describeSize(stat.size) + " of " +
+                name);
+  return {std::move(mapped.data), mapped.size};
 }
 
 std::unique_ptr<Archive> model::openZip(const std::string &path,
-                                        const ArchiveLimits &limits) {
-  return std::make_unique<ZipArchive>(path, limits);
+                                        const ArchiveLimits &limits,
+                                        bool spills) {
+  return std::make_unique<ZipArchive>(path, limits, spills);
 }
 
 std::unique_ptr<Archive> model::openDirectory(const std::string &path) {

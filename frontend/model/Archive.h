@@ -30,9 +30,11 @@ public:
   virtual Bytes read(const std::string &member, uint64_t limit) const = 0;
 };
 
-/// Throws Error for a damaged archive and for member names that leave it.
+/// Throws Error for a damaged archive and for member names that leave it. With
+/// `spills` large members are in a temporary file, mapped.
 std::unique_ptr<Archive> openZip(const std::string &path,
-                                 const ArchiveLimits &limits = {});
+                                 const ArchiveLimits &limits = {},
+                                 bool spills = false);
 std::unique_ptr<Archive> openDirectory(const std::string &path);
 
 } // namespace keratin::model

@@ -112,13 +112,13 @@ std::string firstBytes(const std::string &path) {
   return std::string(bytes, std::fread(bytes, 1, sizeof bytes, file.get()));
 }
 
-Contents readContents(const std::string &path) {
+Contents readContents(const std::string &path, bool spills) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return readArchive(*openDirectory(path));
   std::string start = firstBytes(path);
   if (start.starts_with(zipMagic))
-    return readArchive(*openZip(path));
+    return readArchive(*openZip(path, {}, spills));
   if (start == hdf5Magic)
     return readHdf5(path);
   if (start.starts_with("{"))
@@ -149,7 +149,7 @@ static auto readModel(const std::string &path, const ModelOptions &options,
   Problems problems;
   decltype(read(std::declval<GraphReader &>(), Json())) result;
   try {
-    Contents contents = readContents(path);
+    Contents contents = readContents(path, options.spills);
     bool isKeras2 = contents.kerasVersion.starts_with("2.");
     GraphReader reader(contents.weights, problems, isKeras2,
                        options.inputShapes);

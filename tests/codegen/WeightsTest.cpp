@@ -85,6 +85,36 @@ TEST_F(CopyElements, PacksIntoBlocksThatFit) {
   EXPECT_FALSE(collectPacked(context, 0));
 }
 
+/// Two weights of a function at these offsets, of 8 bytes each, in 256.
+static std::string collectTwo(MLIRContext &context, int first, int second,
+                              unsigned &done) {
+  context.loadDialect<func::FuncDialect>();
+  auto row = [](int offset, const char *value) {
+    return "{offset = " + std::to_string(offset) +
+           ", bytes = 8, value = dense<" + value + "> : tensor<8xi8>}";
+  };
+  std::string text = "func.func @f() attributes {ktn.weights = [" +
+                     row(first, "97") + ", " + row(second, "98") +
+                     "]} { return }";
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  auto bytes = collectWeights(*module->getOps<func::FuncOp>().begin(), 256,
+                              [&](ElementsAttr) { ++done; });
+  return std::string(bytes->getBufferStart(), bytes->getBufferSize());
+}
+
+TEST_F(CopyElements, LeavesZerosBetweenWeightsInAnyOrder) {
+  unsigned done = 0;
+  std::string expected(256, '\0');
+  expected.replace(64, 8, std::string(8, 'a'));
+  expected.replace(192, 8, std::string(8, 'b'));
+  EXPECT_EQ(collectTwo(context, 64, 192, done), expected);
+  expected.replace(64, 8, std::string(8, 'b'));
+  expected.replace(192, 8, std::string(8, 'a'));
+  EXPECT_EQ(collectTwo(context, 192, 64, done), expected);
+  EXPECT_EQ(done, 4u);
+}
+
 TEST_F(CopyElements, RefusesOtherSizes) {
   auto elements = DenseElementsAttr::get(tensor({2}, b.getF32Type()), 1.0f);
   std::vector<char> bytes(12);

@@ -1,4 +1,5 @@
 //===- ModelArchiveTest.cpp - the members of a .keras file ----------------===//
+#include "frontend/Pages.h"
 #include "frontend/model/Archive.h"
 
 #include "keratin/array.h"
@@ -64,6 +65,44 @@ TEST_F(ModelArchive, ReadsStoredAndCompressedMembers) {
     EXPECT_EQ(archive->read("empty", 100).size, 0u);
     EXPECT_FALSE(archive->has("other"));
   }
+}
+
+TEST_F(ModelArchive, KeepsLargeMembersInATemporaryFile) {
+  std::string large(3'000'001, ' ');
+  for (size_t i = 0; i < large.size(); ++i)
+    large[i] = char(i % 251);
+  for (zip_int32_t method : {ZIP_CM_STORE, ZIP_CM_DEFLATE}) {
+    write({{"config.json", "{}"}, {"weights", large}}, method);
+    std::unique_ptr<Archive> archive =
+        openZip(path, {.compressionRatio = 10'000}, /*spills=*/true);
+    EXPECT_EQ(archive->read("config.json", 100).text(), "{}");
+    Bytes bytes = archive->read("weights", large.size());
+    ASSERT_EQ(bytes.size, large.size());
+    EXPECT_TRUE(bytes.text() == large);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data.get()) % 64, 0u);
+    // They come back where somebody looks again, also without the archive.
+    archive.reset();
+    std::filesystem::remove(path);
+    releasePages(bytes.data.get(), bytes.size);
+    EXPECT_TRUE(bytes.text() == large);
+    releasePages(bytes.data.get() + 5000, 20'000);
+    EXPECT_TRUE(bytes.text() == large);
+  }
+}
+
+TEST_F(ModelArchive, SaysThatALargeMemberIsDamaged) {
+  write({{"weights", std::string(3'000'000, 'w')}});
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(1'500'000).put('x');
+  file.close();
+  EXPECT_THROW(openZip(path, {}, /*spills=*/true)->read("weights", 3'000'000),
+               Error);
+}
+
+TEST(Pages, OfOtherMemoryAreNotReleased) {
+  std::vector<char> own(1 << 20, 'a');
+  releasePages(own.data(), own.size());
+  EXPECT_EQ(own[12345], 'a');
 }
 
 TEST_F(ModelArchive, RefusesAMissingMember) {

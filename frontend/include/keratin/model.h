@@ -46,6 +46,9 @@ struct ModelOptions {
   /// cannot be built without (a strided convolution with padding "same"). The
   /// batch stays open: the first extent only has to agree.
   std::map<std::string, backend::Shape> inputShapes;
+  /// Puts the weights of a `.keras` file in a temporary file, from where they
+  /// are read when they are needed: compiling takes less memory.
+  bool spills = false;
 };
 
 /// What the model in a file takes, without building its graph. Throws
