@@ -47,6 +47,7 @@ private:
   int64_t turnsInBlock(unsigned loop);
   int64_t bytesWalked(const Access &access);
   void blockReductions();
+  void blockRows();
   int64_t turnsOf(const Tiling::Level &level);
 
   std::optional<int64_t> extent(unsigned loop) {

@@ -223,6 +223,17 @@ void Classifier::blockReductions() {
     tiling.blockStep = llvm::divideCeil(turns, llvm::divideCeil(turns, step));
 }
 
+/// The product of a vector and a matrix whose rows are far apart: some of its
+/// rows at a time, along all columns, for runs are fetched ahead.
+void Classifier::blockRows() {
+  constexpr int64_t rowsAtOnce = 16;
+  bool far = llvm::any_of(accesses, [&](const Access &access) {
+    return access.dependsOn(tiling.lane) && stepsFar(access);
+  });
+  if (far && !tiling.blocked && tiling.reductions.size() == 1)
+    tiling.blockStep = rowsAtOnce;
+}
+
 /// Tiles along a level inside of the columns, in one block of its loop.
 int64_t Classifier::tilesOf(const Tiling::Level &level) {
   int64_t turns = extent(level.loop).value_or(manyTurns);

@@ -481,8 +481,12 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   if (!columns && !tiling.reducesLanes)
     tiling.size.vectors = 1;
   pickReductions();
-  if (keepsSums && product && tiling.row && !tiling.reductions.empty())
-    blockReductions();
+  if (keepsSums && product && !tiling.reductions.empty()) {
+    if (tiling.row)
+      blockReductions();
+    else
+      blockRows();
+  }
   orderLoops();
   pickPrefetch();
   SmallVector<int64_t> turns;

@@ -118,39 +118,137 @@ void TileEmitter::fillPanel() {
 
 void TileEmitter::fillPanelLoops(ArrayRef<unsigned> loops,
                                  ArrayRef<Value> starts) {
-  if (!loops.empty()) {
-    Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
-    if (isFromBlockToBlock(loops[0]))
-      std::tie(from, to) = block;
-    return span(loops[0], from, to, 1,
-                [&] { fillPanelLoops(loops.drop_front(), starts); });
+  if (loops.empty())
+    return storeColumns(starts);
+  Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
+  if (isFromBlockToBlock(loops[0]))
+    std::tie(from, to) = block;
+  if (loops.size() == 1 && transposes(loops[0])) {
+    Value whole;
+    std::optional<int64_t> first = getConstantIntValue(from);
+    std::optional<int64_t> last = getConstantIntValue(to);
+    if (first && last) {
+      whole =
+          kernel.index(*first + (*last - *first) / tiling.lanes * tiling.lanes);
+    } else {
+      Value lanes = kernel.index(tiling.lanes);
+      Value turns = arith::SubIOp::create(b, loc, to, from);
+      turns = arith::DivUIOp::create(b, loc, turns, lanes);
+      whole = arith::MulIOp::create(b, loc, turns, lanes);
+      whole = arith::AddIOp::create(b, loc, from, whole);
+    }
+    span(loops[0], from, whole, tiling.lanes,
+         [&] { storeTransposed(loops[0], starts); });
+    from = whole;
   }
+  span(loops[0], from, to, 1,
+       [&] { fillPanelLoops(loops.drop_front(), starts); });
+}
+
+/// Whether the operand is contiguous along the reduction `loop` and not along
+/// the columns, which are all whole vectors.
+bool TileEmitter::transposes(unsigned loop) {
+  Value tensor = tiling.blocked->get();
+  auto type = cast<ShapedType>(tensor.getType());
+  ArrayRef<AffineExpr> position =
+      root.getMatchingIndexingMap(tiling.blocked).getResults();
+  return llvm::isPowerOf2_32(tiling.lanes) && kernel.memrefOf(tensor) &&
+         type.getElementType().isFloat() &&
+         laneAccess(type, position, loop) == LaneAccess::Contiguous &&
+         laneAccess(type, position, tiling.lane) == LaneAccess::Gather &&
+         llvm::all_of(columns, [&](const Column &column) {
+           return column.width == tiling.lanes;
+         });
+}
+
+/// Where in the panel the column `column` of the present step is.
+TileEmitter::Sums TileEmitter::placeInPanel(ArrayRef<Value> starts,
+                                            int64_t column) {
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  auto type = cast<MemRefType>(panel.getType());
+  Sums place = {kernel.index(0)};
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    if (dim == packing.dim)
+      continue;
+    if (type.getDimSize(place.size()) == 1) {
+      place.push_back(kernel.index(0));
+      continue;
+    }
+    Value value = reader.at(expr);
+    if (starts[dim])
+      value = arith::SubIOp::create(b, loc, value, starts[dim]);
+    place.push_back(value);
+  }
+  place.push_back(kernel.index(column));
+  return place;
+}
+
+void TileEmitter::storeColumns(ArrayRef<Value> starts) {
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  auto panelType = cast<MemRefType>(panel.getType());
   for (auto [number, column] : llvm::enumerate(columns)) {
     Lanes lanes = reader.read(tiling.blocked->get(),
                               at(map.getResults(), pointOf(0, number, taps)),
                               column.width);
-    SmallVector<Value> place = {kernel.index(0)};
-    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
-      if (dim == packing.dim)
-        continue;
-      if (panelType.getDimSize(place.size()) == 1) {
-        place.push_back(kernel.index(0));
-        continue;
-      }
-      Value value = reader.at(expr);
-      if (starts[dim])
-        value = arith::SubIOp::create(b, loc, value, starts[dim]);
-      place.push_back(value);
-    }
-    place.push_back(kernel.index(column.offset));
+    Sums place = placeInPanel(starts, column.offset);
     Value value = reader.materialize(lanes, column.width);
     if (column.width == 0)
       memref::StoreOp::create(b, loc, value, panel, place);
     else
       vector::StoreOp::create(b, loc, value, panel, place);
+  }
+}
+
+/// The columns of as many vectors as these have elements: halves of ever
+/// smaller squares change places.
+static SmallVector<Value> transposed(OpBuilder &b, Location loc,
+                                     SmallVector<Value> vectors) {
+  auto lanes = int64_t(vectors.size());
+  for (int64_t half = 1; half < lanes; half *= 2)
+    for (int64_t low = 0; low < lanes; ++low) {
+      if ((low & half) != 0)
+        continue;
+      SmallVector<int64_t> lower, upper;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        bool second = (lane & half) != 0;
+        lower.push_back(second ? lanes + lane - half : lane);
+        upper.push_back(second ? lanes + lane : lane + half);
+      }
+      Value first = vectors[low], other = vectors[low + half];
+      vectors[low] = vector::ShuffleOp::create(b, loc, first, other, lower);
+      vectors[low + half] =
+          vector::ShuffleOp::create(b, loc, first, other, upper);
+    }
+  return vectors;
+}
+
+/// Copies squares of one vector each way.
+void TileEmitter::storeTransposed(unsigned loop, ArrayRef<Value> starts) {
+  Value tensor = tiling.blocked->get(), memref = kernel.memrefOf(tensor);
+  auto type = VectorType::get(
+      tiling.lanes, cast<MemRefType>(memref.getType()).getElementType());
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  AffineExpr lane = getAffineDimExpr(tiling.lane, b.getContext());
+  AffineExpr step = getAffineDimExpr(loop, b.getContext());
+  for (const Column &column : columns) {
+    SmallVector<Value> square;
+    for (int64_t number = 0; number < tiling.lanes; ++number) {
+      Sums place;
+      for (AffineExpr expr : map.getResults())
+        place.push_back(reader.at(
+            canonical(expr.replace(lane, lane + column.offset + number))));
+      square.push_back(
+          vector::LoadOp::create(b, loc, type, memref, place).getResult());
+    }
+    Value start = reader.at(step);
+    for (auto [number, value] :
+         llvm::enumerate(transposed(b, loc, std::move(square)))) {
+      LaneReader::Scope scope(reader);
+      reader.bind(loop, arith::AddIOp::create(b, loc, start,
+                                              kernel.index(int64_t(number))));
+      vector::StoreOp::create(b, loc, value, panel,
+                              placeInPanel(starts, column.offset));
+    }
   }
 }
 

@@ -56,6 +56,10 @@ private:
   void fillPanel();
   void fillPanelLoops(llvm::ArrayRef<unsigned> loops,
                       llvm::ArrayRef<mlir::Value> starts);
+  bool transposes(unsigned loop);
+  void storeColumns(llvm::ArrayRef<mlir::Value> starts);
+  void storeTransposed(unsigned loop, llvm::ArrayRef<mlir::Value> starts);
+  Sums placeInPanel(llvm::ArrayRef<mlir::Value> starts, int64_t column);
 
   mlir::Value isAtEnd(bool last);
   void emitBlocks(llvm::ArrayRef<unsigned> outer);

@@ -365,6 +365,58 @@ func.func private @depthwise_grad(%x: tensor<2x30x30x32xf32>, %z: tensor<2x28x28
 
 // -----
 
+// Rows that are wanted as columns are transposed in squares of one vector each
+// way, in four rounds of shuffles, and the rest of the sum element by element.
+// CHECK-LABEL: func private @transposed(
+// CHECK-SAME:    %[[Q:[^:]+]]: memref<4x28x40xf32>, %[[K:[^:]+]]: memref<4x32x40xf32>
+// CHECK:         %[[PANEL:.+]] = memref.alloca() {{.+}} : memref<1x1x40x32xf32>
+// CHECK:         scf.for %{{.+}} = %c0 to %c32 step %c16
+// CHECK-COUNT-16:  vector.load %[[K]]
+// CHECK-COUNT-64:  vector.shuffle
+// CHECK-NOT:       vector.shuffle
+// CHECK-COUNT-16:  vector.store %{{.+}}, %[[PANEL]]
+// CHECK:         scf.for %{{.+}} = %c32 to %c40 step %c1
+// CHECK:           memref.load %[[K]]
+// CHECK:           vector.store %{{.+}}, %[[PANEL]]
+func.func private @transposed(%q: tensor<4x28x40xf32>, %k: tensor<4x32x40xf32>, %out: tensor<4x28x32xf32>) -> tensor<4x28x32xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<4x28x32xf32>) -> tensor<4x28x32xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<4x28x40xf32>, tensor<4x32x40xf32>) outs(%start : tensor<4x28x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<4x28x32xf32>
+  return %y : tensor<4x28x32xf32>
+}
+
+// -----
+
+// A vector times a matrix that is an argument: 16 of its rows at a time along
+// all columns, whose sums wait in the output.
+// CHECK-LABEL: func private @vector(
+// CHECK-SAME:    memref<1x512xf32>, %[[W:[^:]+]]: memref<512x1024xf32>, %[[OUT:[^:]+]]: memref<1x1024xf32>
+// CHECK:         scf.for %[[FROM:.+]] = %c0 to %c512 step %c16 {
+// CHECK:           scf.for
+// CHECK:             vector.load %[[OUT]]
+// CHECK:             scf.for %{{.+}} = %[[FROM]] to
+// CHECK:               vector.load %[[W]]
+func.func private @vector(%x: tensor<1x512xf32>, %w: tensor<512x1024xf32>, %out: tensor<1x1024xf32>) -> tensor<1x1024xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x1024xf32>) -> tensor<1x1024xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1x512xf32>, tensor<512x1024xf32>) outs(%start : tensor<1x1024xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x1024xf32>
+  return %sum : tensor<1x1024xf32>
+}
+
+// -----
+
 // Weights for each of some heads: all of a head is together.
 // CHECK-LABEL: func private @heads(
 // CHECK-SAME:    memref<12x2x64x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 2 : i64, outer = array<i64: 1>}, ktn.unpacked_type = tensor<64x12x64xf32>}

@@ -53,6 +53,17 @@ std::vector<Row> linearRows() {
       // Deep and wide enough for blocks of the sum, and for weights that are
       // asked for ahead.
       dot("dot_deep", {{tableBatch, 1500}, {1500, 45}}, 1),
+      // Rows of the right factor far apart, few and many on the left.
+      dot("dot_far_rows", {{tableBatch, 70}, {70, 520}}, 0),
+      {.name = "dot_vector_far_rows",
+       .shapes = {{1, 70}, {70, 520}},
+       .op = [](X x) { return K::dot(x[0], x[1]); },
+       .formula =
+           [](const std::vector<Values> &x) {
+             return lastWithFirst(x[0], x[1]);
+           },
+       .tolerance = 4e-6,
+       .hasBatch = false},
       dot("dot_one_column", {{tableBatch, 33}, {33, 1}}, 1),
       dot("dot_rank_3", {{tableBatch, 5, 12}, {12, 8}}, 1),
       {.name = "batch_dot",
