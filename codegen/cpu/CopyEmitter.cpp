@@ -5,6 +5,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -31,10 +32,15 @@ public:
   void run();
 
 private:
+  void findTransposed();
   void emitLoops(unsigned dim);
   int64_t shareStep(unsigned dim);
   void alongLane();
-  void copy(int64_t offset, unsigned width);
+  void copy(int64_t offset, unsigned width, unsigned down = 0);
+  void tiles(unsigned dim, llvm::function_ref<void(unsigned)> body);
+  void transposedTile(unsigned height, unsigned width);
+  Value load(const Access &access, unsigned number, unsigned height);
+  SmallVector<Value> transpose(SmallVector<Value> rows);
   Value size(unsigned dim) {
     return ShapedType::isDynamic(shape[dim]) ? cast<Value>(box.sizes[dim])
                                              : kernel.index(shape[dim]);
@@ -49,6 +55,9 @@ private:
   SmallVector<int64_t> shape;
   unsigned lanes;
   std::optional<unsigned> lane, shared;
+  /// What is contiguous along the dimension `row` instead of the lane.
+  SmallVector<Access> transposed;
+  unsigned row = 0;
 };
 } // namespace
 
@@ -62,6 +71,7 @@ void CopyEmitter::run() {
       break;
   }
   reader.setLane(lane);
+  findTransposed();
   SmallVector<int64_t> turns;
   for (unsigned dim = 0; dim < shape.size(); ++dim)
     turns.push_back(ShapedType::isDynamic(shape[dim])
@@ -76,16 +86,50 @@ void CopyEmitter::run() {
   });
 }
 
+/// Looks for operands whose neighbours along the lane are far apart, and which
+/// are contiguous along another dimension.
+void CopyEmitter::findTransposed() {
+  auto op =
+      lane && copies.size() == 1 && lanes >= 4 && llvm::isPowerOf2_32(lanes)
+          ? copies[0].source.getDefiningOp<linalg::GenericOp>()
+          : linalg::GenericOp();
+  if (!op || op.getNumReductionLoops() != 0 || op.getNumLoops() != shape.size())
+    return;
+  for (const Access &access : accessesOf(kernel, op)) {
+    auto type = cast<RankedTensorType>(access.tensor.getType());
+    if (laneAccess(type, access.position, *lane) != LaneAccess::Gather ||
+        type.getElementType().isInteger(1))
+      continue;
+    for (unsigned dim = 0; dim < shape.size(); ++dim) {
+      bool wide = dim != *lane && shape[dim] >= int64_t(lanes) &&
+                  shape[*lane] >= int64_t(lanes);
+      if (!wide || (!transposed.empty() && dim != row) ||
+          laneAccess(type, access.position, dim) != LaneAccess::Contiguous)
+        continue;
+      row = dim;
+      transposed.push_back(access);
+      break;
+    }
+  }
+}
+
 /// Shares along the lane are of some whole vectors, a few cache lines.
 int64_t CopyEmitter::shareStep(unsigned dim) {
   constexpr int64_t vectors = 16;
+  if (!transposed.empty() && (dim == lane || dim == row))
+    return lanes;
   return dim == lane ? vectors * lanes : 1;
 }
 
 void CopyEmitter::emitLoops(unsigned dim) {
+  if (dim == shape.size() && !transposed.empty())
+    // Loads wait for memory longer than stores do: they go in order.
+    return tiles(*lane, [&](unsigned width) {
+      tiles(row, [&](unsigned height) { transposedTile(height, width); });
+    });
   if (dim == shape.size())
     return lane ? alongLane() : copy(0, 0);
-  if (dim == lane)
+  if (dim == lane || (!transposed.empty() && dim == row))
     return emitLoops(dim + 1);
   LaneReader::Scope scope(reader);
   if (shape[dim] == 1) {
@@ -138,12 +182,19 @@ void CopyEmitter::alongLane() {
     copy(whole, extent - whole);
 }
 
-void CopyEmitter::copy(int64_t offset, unsigned width) {
+/// The elements from the lane + offset on, of a row further down.
+void CopyEmitter::copy(int64_t offset, unsigned width, unsigned down) {
   LaneReader::Scope scope(reader);
   Position from, to;
   for (unsigned dim = 0; dim < shape.size(); ++dim) {
     AffineExpr expr = getAffineDimExpr(dim, b.getContext());
-    from.push_back(dim == lane ? expr + offset : expr);
+    if (dim == lane)
+      expr = expr + offset;
+    else if (!transposed.empty() && dim == row)
+      expr = expr + down;
+    else if (!transposed.empty() && shape[dim] == 1)
+      expr = getAffineConstantExpr(0, b.getContext()); // as in an Access
+    from.push_back(expr);
     std::optional<int64_t> known = getConstantIntValue(box.offsets[dim]);
     AffineExpr shift = known ? getAffineConstantExpr(*known, b.getContext())
                              : reader.symbol(cast<Value>(box.offsets[dim]));
@@ -157,6 +208,102 @@ void CopyEmitter::copy(int64_t offset, unsigned width) {
                          : Lanes{copy.source, {}});
   for (auto [value, copy] : llvm::zip_equal(values, copies))
     reader.write(value, copy.destination, to, width);
+}
+
+//===----------------------------------------------------------------------===//
+// Transposed operands
+//===----------------------------------------------------------------------===//
+
+/// Loops over `dim` in whole vectors, then what is left of it.
+void CopyEmitter::tiles(unsigned dim, llvm::function_ref<void(unsigned)> body) {
+  int64_t extent = shape[dim], whole = extent / lanes * lanes;
+  auto loop = [&](Value from, Value to, int64_t step) {
+    emitLoop(b, loc, from, to, kernel.index(step), {},
+             [&](Value iv, ValueRange) {
+               LaneReader::Scope scope(reader);
+               reader.bind(dim, iv);
+               body(unsigned(step));
+               return SmallVector<Value>();
+             });
+  };
+  Value from = kernel.index(0), to = kernel.index(extent);
+  Value end = kernel.index(whole), rest = end;
+  if (dim == shared) {
+    std::tie(from, to) = kernel.share(to, shareStep(dim));
+    rest = arith::MaxUIOp::create(b, loc, from, end);
+    end = arith::MinUIOp::create(b, loc, to, end);
+  }
+  loop(from, end, lanes);
+  if (extent != whole)
+    loop(rest, to, extent - whole);
+}
+
+/// `height` elements along the rows of what is `number` further along the lane;
+/// a vector of `lanes`.
+Value CopyEmitter::load(const Access &access, unsigned number,
+                        unsigned height) {
+  AffineExpr along = getAffineDimExpr(*lane, b.getContext());
+  Position place;
+  for (AffineExpr expr : access.position)
+    place.push_back(canonical(expr.replace(along, along + number)));
+  Value vector =
+      reader.materialize(reader.read(access.tensor, place, height), height);
+  if (height == lanes)
+    return vector;
+  auto type = VectorType::get(lanes, getElementTypeOrSelf(vector.getType()));
+  Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  return vector::InsertStridedSliceOp::create(
+      b, loc, vector, zeros, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+}
+
+/// The columns of a square of `rows`: blocks of 1, 2, 4 … that are opposite to
+/// each other across the diagonal change places.
+SmallVector<Value> CopyEmitter::transpose(SmallVector<Value> rows) {
+  for (unsigned half = 1; half < lanes; half *= 2)
+    for (unsigned number = 0; number < lanes; ++number) {
+      if (number & half)
+        continue;
+      Value &upper = rows[number], &lower = rows[number + half];
+      SmallVector<int64_t> first, second;
+      for (unsigned at = 0; at < lanes; ++at) {
+        first.push_back(at & half ? lanes + at - half : at);
+        second.push_back(at & half ? lanes + at : at + half);
+      }
+      Value left = vector::ShuffleOp::create(b, loc, upper, lower, first);
+      lower = vector::ShuffleOp::create(b, loc, upper, lower, second);
+      upper = left;
+    }
+  return rows;
+}
+
+/// `height` rows of `width` elements: reads the operands along the rows and
+/// transposes them in registers.
+void CopyEmitter::transposedTile(unsigned height, unsigned width) {
+  AffineExpr down = getAffineDimExpr(row, b.getContext());
+  for (const Access &access : transposed) {
+    reader.setLane(row);
+    auto type =
+        VectorType::get(lanes, getElementTypeOrSelf(access.tensor.getType()));
+    Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    SmallVector<Value> rows(lanes, zeros);
+    for (unsigned number = 0; number < width; ++number)
+      rows[number] = load(access, number, height);
+    rows = transpose(std::move(rows));
+    reader.setLane(lane);
+    for (unsigned number = 0; number < height; ++number) {
+      Position place;
+      for (AffineExpr expr : access.position)
+        place.push_back(canonical(expr.replace(down, down + number)));
+      Value column = rows[number];
+      if (width != lanes)
+        column = vector::ExtractStridedSliceOp::create(
+            b, loc, column, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+            ArrayRef<int64_t>{1});
+      reader.remember(access.tensor, place, width, {column, {}});
+    }
+  }
+  for (unsigned number = 0; number < height; ++number)
+    copy(0, width, number);
 }
 
 static void emitBox(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
