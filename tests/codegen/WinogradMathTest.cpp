@@ -1,0 +1,74 @@
+//===- WinogradMathTest.cpp - transformed weights -------------------------===//
+#include "codegen/cpu/WinogradMath.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+using namespace mlir;
+using testing::DoubleEq;
+using testing::ElementsAre;
+
+namespace {
+/// F(m x m, 3x3) of one row of a window, which has that row alone.
+std::vector<double> rowOf(int64_t m, double first, double second,
+                          double third) {
+  std::vector<double> window = {first, second, third, 0, 0, 0, 0, 0, 0};
+  std::vector<double> all((m + 2) * (m + 2));
+  keratin::transformWindow(m, window, all);
+  // The first row of G is (1, 0, 0) times the scale of the point 0.
+  std::vector<double> row(all.begin(), all.begin() + m + 2);
+  return row;
+}
+} // namespace
+
+TEST(TransformWindow, TakesThePolynomialAtThePoints) {
+  // 1 + 2t + 4t^2 at 0, 1, -1 and infinity, the middle two halved.
+  EXPECT_THAT(rowOf(2, 1, 2, 4), ElementsAre(1, 3.5, 1.5, 4));
+  // At 0, 5/8, -5/8, 3/2, -3/2 and infinity, over the product of the distances
+  // to the other points; the row that it is taken from is scaled too.
+  auto at = [](double t) { return 1 + 2 * t + 4 * t * t; };
+  double near = .625, far = 1.5;
+  double zero = 1 / (near * near * far * far);
+  double atNear = 2 * near * near * (near * near - far * far);
+  double atFar = 2 * far * far * (far * far - near * near);
+  EXPECT_THAT(
+      rowOf(4, 1, 2, 4),
+      ElementsAre(DoubleEq(zero * zero), DoubleEq(zero * at(near) / atNear),
+                  DoubleEq(zero * at(-near) / atNear),
+                  DoubleEq(zero * at(far) / atFar),
+                  DoubleEq(zero * at(-far) / atFar), DoubleEq(zero * 4)));
+}
+
+TEST(TransformWindow, GoesBothWays) {
+  std::vector<double> ones(9, 1), all(16);
+  keratin::transformWindow(2, ones, all);
+  EXPECT_THAT(all, ElementsAre(1, 1.5, .5, 1, 1.5, 2.25, .75, 1.5, .5, .75, .25,
+                               .5, 1, 1.5, .5, 1));
+}
+
+TEST(TransformWeights, PutsThePositionOutsideAndTheFiltersOfABlockInside) {
+  MLIRContext context;
+  auto type =
+      RankedTensorType::get({3, 3, 2, 3}, Builder(&context).getF32Type());
+  RankedTensorType transformed = keratin::transformedType(type, 2, 2);
+  EXPECT_EQ(transformed.getShape(), ArrayRef<int64_t>({16, 2, 2, 2}));
+  std::vector<float> source(3 * 3 * 2 * 3);
+  for (size_t index = 0; index < source.size(); ++index)
+    source[index] = float(index);
+  std::vector<char> bytes(source.size() * sizeof(float));
+  std::memcpy(bytes.data(), source.data(), bytes.size());
+  std::vector<char> out(transformed.getNumElements() * sizeof(float), 'x');
+  keratin::transformWeights(bytes, type, 2, 2, out);
+  std::vector<float> result(transformed.getNumElements());
+  std::memcpy(result.data(), out.data(), out.size());
+  // The corners of a tile are the corners of the window, [channel][filter].
+  EXPECT_THAT(std::vector<float>(result.begin(), result.begin() + 8),
+              ElementsAre(0, 1, 3, 4, 2, 0, 5, 0));
+  EXPECT_THAT(std::vector<float>(result.end() - 8, result.end()),
+              ElementsAre(48, 49, 51, 52, 50, 0, 53, 0));
+}
