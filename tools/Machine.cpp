@@ -141,7 +141,7 @@ static double measureFlops(const Loops &loops) {
 /// Sizes a thread measures: in the innermost cache, and in steps out of all.
 static std::vector<int64_t> sizes() {
   std::vector<int64_t> list;
-  for (int64_t bytes = 16 << 10; bytes <= 64 << 20; bytes *= 4)
+  for (int64_t bytes = 16 << 10; bytes <= 64 << 20; bytes *= 2)
     list.push_back(bytes);
   return list;
 }
