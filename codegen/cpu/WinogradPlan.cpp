@@ -47,6 +47,7 @@ private:
   bool readOutput();
   bool readInput();
   bool isReadInOrder();
+  bool canBeCounted();
   std::optional<unsigned> loopAt(AffineMap map, unsigned position);
   int64_t extent(unsigned loop) { return staticLoopExtent(root, loop); }
 
@@ -112,7 +113,8 @@ bool WindowReader::readOutput() {
   unsigned rank = map.getNumResults();
   if (rank < 3 || rank > 4 || !map.isProjectedPermutation() ||
       root.getNumLoops() != rank + 3 || root.getNumReductionLoops() != 3 ||
-      loopAt(map, rank - 1) != conv.filter)
+      loopAt(map, rank - 1) != conv.filter || map.isFunctionOfDim(tapRow) ||
+      map.isFunctionOfDim(tapColumn) || map.isFunctionOfDim(conv.channel))
     return false;
   conv.row = *loopAt(map, rank - 3);
   conv.column = *loopAt(map, rank - 2);
@@ -171,9 +173,20 @@ bool WindowReader::isReadInOrder() {
   });
 }
 
+/// Whether no cost overflows. What does not fit in memory is refused later.
+bool WindowReader::canBeCounted() {
+  constexpr int64_t mostChannels = 1 << 24;
+  constexpr double mostProducts = 1e15;
+  double products = double(conv.images.value_or(1)) * double(conv.height) *
+                    double(conv.width) * double(conv.channels) *
+                    double(conv.filters);
+  return std::max(conv.channels, conv.filters) <= mostChannels &&
+         products <= mostProducts;
+}
+
 std::optional<WindowConv> WindowReader::run() {
   if (isSumOfProducts() && readWeights() && readOutput() && readInput() &&
-      isReadInOrder())
+      isReadInOrder() && canBeCounted())
     return conv;
   return std::nullopt;
 }
