@@ -8,6 +8,8 @@ file(READ ${RUNTIME}/Main.c main)
 file(READ ${RUNTIME}/Pool.c pool)
 file(READ ${RUNTIME}/Cpus.c cpus)
 file(READ ${RUNTIME}/Cpus.h cpus_header)
+file(READ ${RUNTIME}/Hash.c hash)
+file(READ ${RUNTIME}/Weights.c weights)
 file(WRITE ${OUTPUT} "#include \"codegen/EmbeddedText.h\"
 namespace keratin {
 extern const llvm::StringRef embeddedStatusHeader = R\"~~~(${status})~~~\";
@@ -18,6 +20,8 @@ extern const llvm::StringRef embeddedRuntimeHeader = R\"~~~(${runtime})~~~\";
 extern const llvm::StringRef embeddedPool = R\"~~~(${pool})~~~\";
 extern const llvm::StringRef embeddedCpus = R\"~~~(${cpus})~~~\";
 extern const llvm::StringRef embeddedCpusHeader = R\"~~~(${cpus_header})~~~\";
+extern const llvm::StringRef embeddedHash = R\"~~~(${hash})~~~\";
+extern const llvm::StringRef embeddedWeights = R\"~~~(${weights})~~~\";
 extern const llvm::StringRef embeddedMain = R\"~~~(${main})~~~\";
 } // namespace keratin
 ")

@@ -19,6 +19,8 @@ extern const llvm::StringRef embeddedRuntimeHeader; ///< keratin/runtime.h
 extern const llvm::StringRef embeddedPool;          ///< runtime/Pool.c
 extern const llvm::StringRef embeddedCpus;          ///< runtime/Cpus.c
 extern const llvm::StringRef embeddedCpusHeader;    ///< runtime/Cpus.h
+extern const llvm::StringRef embeddedHash;          ///< runtime/Hash.c
+extern const llvm::StringRef embeddedWeights;       ///< runtime/Weights.c
 extern const llvm::StringRef embeddedMain;          ///< runtime/Main.c
 
 } // namespace keratin

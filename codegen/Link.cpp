@@ -197,6 +197,8 @@ Error linkProgram(StringRef path, StringRef name, int threads, StringRef object,
       {"Main.c", embeddedMain},
       {"Pool.c", embeddedPool},
       {"Cpus.c", embeddedCpus},
+      {"Hash.c", embeddedHash},
+      {"Weights.c", embeddedWeights},
       {"Cpus.h", embeddedCpusHeader},
       {"keratin/abi.h", embeddedAbiHeader},
       {"keratin/dtype.h", embeddedDtypeHeader},
@@ -212,8 +214,8 @@ Error linkProgram(StringRef path, StringRef name, int threads, StringRef object,
         {*compiler, "-std=c11", "-O2", "-pthread", "-I" + directory,
          ("-DKERATIN_MODEL=" + name + "_model_info").str(),
          "-DKERATIN_THREADS=" + std::to_string(threads), directory + "/Main.c",
-         directory + "/Pool.c", directory + "/Cpus.c", object.str(), "-o",
-         output.str(), "-lm"});
+         directory + "/Pool.c", directory + "/Cpus.c", directory + "/Hash.c",
+         directory + "/Weights.c", object.str(), "-o", output.str(), "-lm"});
   });
 }
 

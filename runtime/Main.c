@@ -181,11 +181,11 @@ static int load_weights(const options_t *options, const void **out_weights) {
   if (!options->weights)
     return fail("its weights are a file, give it with --weights=FILE",
                 KERATIN_MODEL.name);
-  void *data = allocate(KERATIN_MODEL.weights_bytes);
-  if (!data)
-    return fail("out of memory", options->weights);
-  *out_weights = data;
-  return read_file(options->weights, data, (size_t)KERATIN_MODEL.weights_bytes);
+  // Mapped: what the model reads, and when it reads it, comes into memory.
+  ktn_status_t status =
+      ktn_weights_open(options->weights, &KERATIN_MODEL, out_weights);
+  return status == KTN_OK ? 0
+                          : fail(ktn_status_name(status), options->weights);
 }
 
 // Inputs filled, outputs allocated. Memory is given back by the exit.
