@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace keratin {
@@ -112,9 +113,14 @@ void printProfile(std::ostream &os, const ModelProfile &profile) {
   os << "kernels " << number("%.4f", total) << " ms, floor "
      << number("%.4f", floor) << " ms at "
      << number("%.1f", profile.machine.flops * 1e-9) << " GFLOP/s";
-  for (const tools::Bandwidth &measured : profile.machine.bandwidths)
-    os << ", " << number("%.0f", measured.bytesPerSecond * 1e-9) << " GB/s in "
-       << measured.bytes / 1024 << " KiB";
+  double shown = std::numeric_limits<double>::max();
+  for (const tools::Bandwidth &measured : profile.machine.bandwidths) {
+    if (measured.bytesPerSecond > 0.8 * shown)
+      continue; // not another cache
+    shown = measured.bytesPerSecond;
+    os << ", " << number("%.0f", shown * 1e-9) << " GB/s from "
+       << measured.bytes / 1024 << " KiB on";
+  }
   os << '\n';
 }
 
