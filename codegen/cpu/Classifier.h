@@ -48,6 +48,7 @@ private:
   int64_t bytesWalked(const Access &access);
   void blockReductions();
   void blockRows();
+  bool panelFits();
   int64_t turnsOf(const Tiling::Level &level);
 
   std::optional<int64_t> extent(unsigned loop) {

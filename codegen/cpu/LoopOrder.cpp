@@ -204,7 +204,8 @@ void Classifier::blockReductions() {
     for (const Access &access : accesses)
       if (access.operand == tiling.blocked)
         bytes = bytesWalked(access);
-    if (bytes <= most)
+    // A panel has its place before anything is known.
+    if (bytes <= most && !(tiling.panel && !panelFits()))
       return;
   } else if (bytes <= cacheBytes) {
     return;
@@ -221,6 +222,25 @@ void Classifier::blockReductions() {
   int64_t step = std::max<int64_t>(depthOfBlock / below, 1);
   if (turns > step)
     tiling.blockStep = llvm::divideCeil(turns, llvm::divideCeil(turns, step));
+}
+
+/// Whether the panel has a known size that the stack has room for.
+bool Classifier::panelFits() {
+  auto type = cast<ShapedType>(tiling.blocked->get().getType());
+  int64_t bytes = int64_t(tiling.size.vectors) * tiling.lanes *
+                  llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (unsigned loop : tiling.reductions) {
+    if (!blockedDependsOn(loop))
+      continue;
+    bool blockwise = tiling.blockStep != 0 &&
+                     loop == tiling.reductions[tiling.outerReductions];
+    if (!extent(loop) && !blockwise && turnsInBlock(loop) != 1)
+      return false;
+    bytes = llvm::SaturatingMultiply<uint64_t>(bytes, blockwise && !extent(loop)
+                                                          ? tiling.blockStep
+                                                          : turnsInBlock(loop));
+  }
+  return bytes <= 2 * panelBytes;
 }
 
 /// The product of a vector and a matrix whose rows are far apart: some of its

@@ -487,6 +487,10 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
     else
       blockRows();
   }
+  if (tiling.panel && !panelFits()) {
+    tiling.blocked = nullptr;
+    tiling.panel = false;
+  }
   orderLoops();
   pickPrefetch();
   SmallVector<int64_t> turns;
