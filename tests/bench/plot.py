@@ -41,6 +41,7 @@ def plot_kernels(results, path):
                 for model, systems in results["models"].items()
                 if "profile" in systems.get("keratin", {})}
     figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
+    axes.set_prop_cycle(color=matplotlib.colormaps["tab20"].colors)
     for model, profile in profiles.items():
         kernels = [k for k in profile["kernels"]
                    if k["ms"] > 0 and k["flops"] > 0 and k["bytes"] > 0]
