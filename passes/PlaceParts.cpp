@@ -463,6 +463,11 @@ Value PartPlacer::expand(Value slot, tensor::CollapseShapeOp view) {
 
 void PartPlacer::writeToSlots(func::CallOp call) {
   unsigned inputs = call.getNumOperands() - call.getNumResults();
+  // All slots before the call, then what it wrote to them: a kernel may make
+  // several parts of a buffer.
+  SmallVector<std::pair<Value, Spot>> parts;
+  Operation *last = call;
+  b.setInsertionPoint(call);
   for (OpResult result : call->getResults()) {
     tensor::CollapseShapeOp view;
     if (!located.contains(result) && result.hasOneUse())
@@ -471,7 +476,6 @@ void PartPlacer::writeToSlots(func::CallOp call) {
     auto place = located.find(part);
     if (place == located.end())
       continue;
-    b.setInsertionPoint(call);
     Value slot = slice(place->second, cast<RankedTensorType>(part.getType()));
     if (auto known = strided.find(slot); known != strided.end()) {
       SmallVector<int64_t> strides = known->second;
@@ -479,16 +483,19 @@ void PartPlacer::writeToSlots(func::CallOp call) {
     }
     if (view) {
       slot = expand(slot, view);
-      view->moveAfter(call);
+      view->moveAfter(last);
+      last = view;
     }
     unsigned number = inputs + result.getResultNumber();
     auto before = call.getOperand(number).getDefiningOp<tensor::EmptyOp>();
     call.setOperand(number, slot);
     if (before->use_empty())
       before->erase();
-    view ? b.setInsertionPointAfter(view) : b.setInsertionPointAfter(call);
-    insert(place->second, part);
+    parts.emplace_back(part, place->second);
   }
+  b.setInsertionPointAfter(last);
+  for (const auto &[part, place] : parts)
+    insert(place, part);
   useStrides(call);
 }
 

@@ -119,3 +119,45 @@ func.func @apart(%x: tensor<4x6x8xf32>, %y: tensor<4x6x1xf32>) -> (tensor<4x6x8x
   %two = tensor.concat dim(2) %b, %y : (tensor<4x6x1xf32>, tensor<4x6x1xf32>) -> tensor<4x6x2xf32>
   return %a, %whole, %two : tensor<4x6x8xf32>, tensor<4x6x16xf32>, tensor<4x6x2xf32>
 }
+
+// -----
+
+#pointwise = affine_map<(n, c) -> (n, c)>
+#row = affine_map<(n, c) -> (n)>
+
+// One kernel makes both halves: it has both slots before it writes to either.
+// CHECK-LABEL: func.func @together(
+// CHECK:         %[[WHOLE:.+]] = tensor.empty() {ktn.buffer = 0 : i64} : tensor<4x16xf32>
+// CHECK:         %[[LEFT:.+]] = tensor.extract_slice %[[WHOLE]][0, 0] [4, 8]
+// CHECK:         %[[RIGHT:.+]] = tensor.extract_slice %[[WHOLE]][0, 8] [4, 8]
+// CHECK:         %[[PARTS:.+]]:2 = call @{{.+}}(%{{.+}}, %[[LEFT]], %[[RIGHT]])
+// CHECK:         %[[HALF:.+]] = tensor.insert_slice %[[PARTS]]#0 into %[[WHOLE]][0, 0] [4, 8]
+// CHECK:         %[[BOTH:.+]] = tensor.insert_slice %[[PARTS]]#1 into %[[HALF]][0, 8] [4, 8]
+// CHECK:         return %[[BOTH]]
+// PLAN-LABEL:  func.func @together(
+func.func @together(%x: tensor<4x8xf32>) -> tensor<4x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %none = tensor.empty() : tensor<4xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%none : tensor<4xf32>) -> tensor<4xf32>
+  %sum = linalg.generic {indexing_maps = [#pointwise, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x8xf32>) outs(%start : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = arith.addf %in, %out : f32
+    linalg.yield %1 : f32
+  } -> tensor<4xf32>
+  %empty = tensor.empty() : tensor<4x8xf32>
+  %a = linalg.generic {indexing_maps = [#pointwise, #row, #pointwise], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %sum : tensor<4x8xf32>, tensor<4xf32>) outs(%empty : tensor<4x8xf32>) {
+  ^bb0(%in: f32, %all: f32, %out: f32):
+    %1 = arith.divf %in, %all : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x8xf32>
+  %b = linalg.generic {indexing_maps = [#pointwise, #row, #pointwise], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %sum : tensor<4x8xf32>, tensor<4xf32>) outs(%empty : tensor<4x8xf32>) {
+  ^bb0(%in: f32, %all: f32, %out: f32):
+    %1 = arith.subf %all, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x8xf32>
+  %whole = tensor.concat dim(1) %a, %b : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x16xf32>
+  return %whole : tensor<4x16xf32>
+}
