@@ -129,6 +129,20 @@ struct Differences {
 
 class GradientTest : public testing::TestWithParam<Row> {};
 
+/// Compares gradients, which are the values of `backward.gradients`, with the
+/// formula.
+void expectOfTheFormula(const Row &row, const Backward &backward,
+                        const Array *gradients) {
+  for (size_t input : backward.differentiable) {
+    SCOPED_TRACE("input " + std::to_string(input));
+    Differences(row, backward.values, input, backward.result)
+        .expect(*gradients++, backward.values[input].shape);
+  }
+}
+
+// -O0 is compared with HasItsOwnGradient where there is one, by the same code.
+// -O2 is what the gradient for any batch is computed with. Kernels of known
+// extents are others where there are weights.
 TEST_P(GradientTest, IsThatOfTheFormula) {
   const Row &row = GetParam();
   if (!row.hasGradient)
@@ -136,26 +150,17 @@ TEST_P(GradientTest, IsThatOfTheFormula) {
   Backward backward(row, tableBatch, /*dynamic=*/false);
   for (const K::Tensor &gradient : backward.gradients)
     ASSERT_TRUE(gradient);
-  std::vector<Differences> expected;
-  for (size_t input : backward.differentiable)
-    expected.emplace_back(row, backward.values, input, backward.result);
   K::Function function = K::function(backward.inputs, backward.gradients);
-  // -O2 is what the gradient for any batch is computed with. Kernels of known
-  // extents are others where there are weights.
-  bool alsoOptimized = !row.hasBatch || row.weights != 0;
+  bool unoptimized = !row.hasSecondGradient;
+  bool optimized = !row.hasBatch || row.weights != 0;
   for (bool optimize : {false, true}) {
-    if (optimize && !alsoOptimized)
+    if (optimize ? !optimized : !unoptimized)
       continue;
     SCOPED_TRACE(optimize ? "-O2" : "-O0");
     K::CompileSettings settings;
     settings.optimize = optimize;
     function.configure(settings);
-    std::vector<Array> actual = function(backward.arrays);
-    for (size_t i = 0; i < actual.size(); ++i) {
-      size_t input = backward.differentiable[i];
-      SCOPED_TRACE("input " + std::to_string(input));
-      expected[i].expect(actual[i], backward.values[input].shape);
-    }
+    expectOfTheFormula(row, backward, function(backward.arrays).data());
   }
 }
 
@@ -181,12 +186,7 @@ TEST_P(GradientTest, IsThatOfTheFormulaForAnyBatch) {
   for (size_t input : backward.differentiable)
     outputs.emplace_back(DType::Float64, backward.values[input].shape);
   runArtefact(prefix + ".so", batch, backward.arrays, outputs);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    size_t input = backward.differentiable[i];
-    SCOPED_TRACE("input " + std::to_string(input));
-    Differences(row, backward.values, input, backward.result)
-        .expect(outputs[i], backward.values[input].shape);
-  }
+  expectOfTheFormula(row, backward, outputs.data());
 }
 
 /// The second derivatives along one direction v are the gradient of the slope
@@ -220,6 +220,7 @@ TEST_P(GradientTest, HasItsOwnGradient) {
   function.configure(settings);
 
   std::vector<Array> actual = function(backward.arrays);
+  expectOfTheFormula(row, backward, actual.data() + number);
   auto gradientsAt = [&](double step) {
     std::vector<Array> moved = backward.arrays;
     for (size_t i = 0; i < directions.size(); ++i) {
