@@ -357,6 +357,102 @@ static void addRows(std::vector<BenchKernel> &kernels) {
   BenchKernel sum = rows("sum", 1024, 1024, [](auto &x) { return K::sum(x); });
   sum.bytes /= 2; // nothing to speak of is written
   kernels.push_back(sum);
+  kernels.push_back(
+      rows("transpose", 256, 384, [](auto &x) { return K::transpose(x); }));
+  kernels.push_back(
+      rows("transpose", 1024, 768, [](auto &x) { return K::transpose(x); }));
+}
+
+//===----------------------------------------------------------------------===//
+// Recurrent steps and attention
+//===----------------------------------------------------------------------===//
+
+/// Columns of gate `number` of some that have `units` each.
+static K::Tensor gate(const K::Tensor &z, int64_t number, int64_t batch,
+                      int64_t units) {
+  return K::slice(z, {0, number * units}, {batch, units});
+}
+
+/// As LSTM in Keras: input, forget, cell and output.
+static std::pair<K::Tensor, K::Tensors> lstmStep(const K::Tensor &x,
+                                                 const K::Tensors &states,
+                                                 const K::Tensor &kernel,
+                                                 int64_t batch, int64_t units) {
+  K::Tensor z = x + K::dot(states[0], kernel);
+  K::Tensor input = K::sigmoid(gate(z, 0, batch, units));
+  K::Tensor forget = K::sigmoid(gate(z, 1, batch, units));
+  K::Tensor cell =
+      forget * states[1] + input * K::tanh(gate(z, 2, batch, units));
+  K::Tensor output = K::sigmoid(gate(z, 3, batch, units)) * K::tanh(cell);
+  return {output, {output, cell}};
+}
+
+/// As GRU in Keras with reset_after: update, reset and candidate.
+static std::pair<K::Tensor, K::Tensors> gruStep(const K::Tensor &x,
+                                                const K::Tensors &states,
+                                                const K::Tensor &kernel,
+                                                int64_t batch, int64_t units) {
+  K::Tensor z = K::dot(states[0], kernel);
+  auto both = [&](int64_t number) {
+    return K::sigmoid(gate(x, number, batch, units) +
+                      gate(z, number, batch, units));
+  };
+  K::Tensor update = both(0);
+  K::Tensor candidate =
+      K::tanh(gate(x, 2, batch, units) + both(1) * gate(z, 2, batch, units));
+  K::Tensor output = update * states[0] + (1.0 - update) * candidate;
+  return {output, {output}};
+}
+
+/// The recurrence alone: what the inputs contribute is given. Each step reads
+/// all weights.
+static BenchKernel recurrence(const char *name, int64_t gates, int64_t batch,
+                              int64_t steps, int64_t units) {
+  K::Shape inputs{batch, steps, gates * units}, kernel{units, gates * units};
+  auto build = [=](const K::Tensors &x) {
+    K::Tensor recurrent = weight(kernel);
+    K::Tensors states(gates == 4 ? 2 : 1, K::zeros({batch, units}));
+    auto step = [=](const K::Tensor &input, const K::Tensors &before) {
+      return gates == 4 ? lstmStep(input, before, recurrent, batch, units)
+                        : gruStep(input, before, recurrent, batch, units);
+    };
+    return K::rnn(step, x[0], states).last_output;
+  };
+  auto turns = static_cast<double>(steps);
+  return {named(name, {batch, steps, units}),
+          {inputs},
+          build,
+          2.0 * turns * static_cast<double>(batch * elementsOf(kernel)),
+          bytesOf({inputs, kernel})};
+}
+
+/// Queries, keys and values of 12 heads of 64, as MultiHeadAttention has them
+/// between its projections: (tokens, heads, width).
+static BenchKernel attention(int64_t tokens) {
+  constexpr int64_t heads = 12, width = 64;
+  K::Shape shape{tokens, heads, width};
+  auto build = [=](const K::Tensors &x) {
+    auto perHead = [](const K::Tensor &t) {
+      return K::permute_dimensions(t, {1, 0, 2});
+    };
+    K::Tensor scores =
+        K::batch_dot(perHead(x[0]) * 0.125, perHead(x[1]), {2, 2});
+    return perHead(K::batch_dot(K::softmax(scores), perHead(x[2]), {2, 1}));
+  };
+  return {named("attention", {heads, tokens, width}),
+          {shape, shape, shape},
+          build,
+          4.0 * static_cast<double>(tokens * elementsOf(shape)),
+          4 * bytesOf({shape})};
+}
+
+static void addSteps(std::vector<BenchKernel> &kernels) {
+  kernels.push_back(recurrence("lstm", 4, 1, 200, 128));
+  kernels.push_back(recurrence("lstm", 4, 32, 200, 128));
+  kernels.push_back(recurrence("gru", 3, 1, 100, 256));
+  kernels.push_back(attention(64));
+  kernels.push_back(attention(128));
+  kernels.push_back(attention(512));
 }
 
 std::vector<BenchKernel> benchKernels() {
@@ -365,6 +461,7 @@ std::vector<BenchKernel> benchKernels() {
   addOtherConvolutions(kernels);
   addProducts(kernels);
   addRows(kernels);
+  addSteps(kernels);
   addGradients(kernels);
   return kernels;
 }
