@@ -83,6 +83,8 @@ private:
                    llvm::ArrayRef<mlir::AffineExpr> taps);
   void finishTile(mlir::ValueRange sums);
   bool sumsWholeVectors();
+  bool finishesWithFunctions();
+  unsigned columnsAtOnce(unsigned column);
   unsigned sumWidth(unsigned column);
   unsigned rows() const { return innerRows * outerRows; }
   Position at(llvm::ArrayRef<mlir::AffineExpr> position,

@@ -417,6 +417,36 @@ func.func private @vector(%x: tensor<1x512xf32>, %w: tensor<512x1024xf32>, %out:
 
 // -----
 
+// Functions of the sums are computed for neighbouring vectors as for one, for
+// the chains of a function hide each other's latency.
+// CHECK-LABEL: func private @with_exp(
+// CHECK:         vector.shuffle {{.+}} : vector<16xf32>, vector<16xf32>
+// CHECK:         math.exp %{{.+}} : vector<32xf32>
+// CHECK:         vector.store %{{.+}} : memref<28x32xf32>, vector<32xf32>
+// AVX2-LABEL: func private @with_exp(
+// AVX2:         math.exp %{{.+}} : vector<16xf32>
+func.func private @with_exp(%x: tensor<28x64xf32>, %w: tensor<64x32xf32> {ktn.constant}, %out: tensor<28x32xf32>) -> tensor<28x32xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<28x32xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<28x32xf32>) -> tensor<28x32xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<28x64xf32>, tensor<64x32xf32>) outs(%start : tensor<28x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<28x32xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<28x32xf32>) outs(%out : tensor<28x32xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.exp %a : f32
+    linalg.yield %t : f32
+  } -> tensor<28x32xf32>
+  return %y : tensor<28x32xf32>
+}
+
+// -----
+
 // Weights for each of some heads: all of a head is together.
 // CHECK-LABEL: func private @heads(
 // CHECK-SAME:    memref<12x2x64x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 2 : i64, outer = array<i64: 1>}, ktn.unpacked_type = tensor<64x12x64xf32>}
