@@ -65,3 +65,41 @@ TEST(ParseTarget, ListsWhatIsAllowed) {
   EXPECT_THAT(refuse("x86_64-pc-windows-msvc,znver4"),
               HasSubstr("64-bit ELF target"));
 }
+
+static std::vector<std::string> parseAll(llvm::StringRef names) {
+  llvm::Expected<std::vector<Target>> targets =
+      parseTargets(names, /*optimize=*/true);
+  if (!targets)
+    return {llvm::toString(targets.takeError())};
+  std::vector<std::string> cpus;
+  for (const Target &target : *targets)
+    cpus.push_back(target.machine->getTargetCPU().str());
+  return cpus;
+}
+
+TEST(ParseTargets, TakesLevelsInAnyOrder) {
+  EXPECT_THAT(parseAll("x86-64-v4,x86-64,x86-64-v3"),
+              testing::ElementsAre("x86-64", "x86-64-v3", "x86-64-v4"));
+}
+
+TEST(ParseTargets, TakesOneOfAnyKind) {
+  EXPECT_THAT(parseAll("x86-64-v3"), testing::ElementsAre("x86-64-v3"));
+  EXPECT_THAT(parseAll("x86_64-linux-gnu,znver2,-fma"),
+              testing::ElementsAre("znver2"));
+}
+
+TEST(ParseTargets, RefusesWhatIsNoListOfLevels) {
+  EXPECT_THAT(parseAll("x86-64-v2,x86-64-v2"),
+              testing::ElementsAre(HasSubstr("'x86-64-v2' is twice")));
+  EXPECT_THAT(parseAll("x86-64-v2,native"),
+              testing::ElementsAre(HasSubstr("'native' in the list")));
+  EXPECT_THAT(parseAll("x86-64-v2,"),
+              testing::ElementsAre(HasSubstr("'' in the list")));
+}
+
+TEST(CloneTarget, IsTheSame) {
+  Target target = parse("x86-64-v3"), copy = target.clone();
+  EXPECT_EQ(copy.description(), target.description());
+  EXPECT_EQ(copy.vectorBits, 256u);
+  EXPECT_NE(copy.machine.get(), target.machine.get());
+}

@@ -54,6 +54,27 @@ TEST(ArenaLayout, KeepsTheLivingApartForEveryBatch) {
   }
 }
 
+TEST(ArenaLayout, SaysWhatNoneCanDoWithout) {
+  ArenaRequest requests[] = {
+      {{0, 100}, {0, 1}}, {{30, 0}, {1, 3}}, {{0, 200}, {2, 3}}};
+  auto layout = layoutArena(requests, alignment);
+  ASSERT_TRUE(succeeded(layout));
+  EXPECT_EQ(layout->least, (BatchSize{30, 200}));
+}
+
+// By size alone they take 1280 bytes.
+TEST(ArenaLayout, TriesOtherOrdersWhereRoomIsLeft) {
+  ArenaRequest requests[] = {{{448, 0}, {1, 2}},
+                             {{512, 0}, {3, 6}},
+                             {{256, 0}, {1, 2}},
+                             {{512, 0}, {2, 5}}};
+  auto layout = layoutArena(requests, alignment);
+  ASSERT_TRUE(succeeded(layout));
+  EXPECT_FALSE(collides(requests, *layout, 1));
+  EXPECT_EQ(layout->least, (BatchSize{1216, 0}));
+  EXPECT_EQ(layout->bytes, layout->least);
+}
+
 TEST(ArenaLayout, OfNothingIsEmpty) {
   auto layout = layoutArena({}, alignment);
   ASSERT_TRUE(succeeded(layout));
