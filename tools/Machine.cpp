@@ -85,6 +85,7 @@ struct Loops {
 };
 } // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): an attribute takes none
 #define KERATIN_LOOPS(BYTES, ATTRIBUTE)                                        \
   ATTRIBUTE static float multiplyAdd##BYTES(int64_t steps) {                   \
     return multiplyAdd<BYTES>(steps);                                          \
@@ -97,6 +98,7 @@ struct Loops {
   }                                                                            \
   constexpr Loops loops##BYTES = {BYTES, multiplyAdd##BYTES, read##BYTES,      \
                                   copy##BYTES};
+// NOLINTEND(bugprone-macro-parentheses)
 
 KERATIN_LOOPS(16, )
 #if defined(__x86_64__)
