@@ -38,7 +38,8 @@ private:
 
   bool findRoot();
   bool findWeights();
-  bool isOverUnits(Value result);
+  bool isOver(Value value, bool withGates);
+  bool readsInPlace(linalg::GenericOp op);
   unsigned bestRows();
   void packWeights();
 
@@ -129,29 +130,67 @@ bool GateEmitter::findWeights() {
   return weights != nullptr;
 }
 
-/// Whether the loops of a result are those of the root without the gates.
-bool GateEmitter::isOverUnits(Value result) {
-  auto op = result.getDefiningOp<linalg::GenericOp>();
-  if (!op || op.getNumReductionLoops() != 0 || op.getNumLoops() != lane ||
-      !op.getIndexingMapMatchingResult(cast<OpResult>(result)).isIdentity())
+/// Whether `value` is computed element by element over the parallel loops of
+/// the root, or over those without the gates.
+bool GateEmitter::isOver(Value value, bool withGates) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  if (!op || op.getNumReductionLoops() != 0 ||
+      op.getNumLoops() != lane + withGates ||
+      !op.getIndexingMapMatchingResult(cast<OpResult>(value)).isIdentity())
     return false;
-  for (unsigned loop = 0; loop < lane; ++loop)
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
     if (staticLoopExtent(op, loop) !=
-        staticLoopExtent(root, loop + (loop >= gate)))
+        staticLoopExtent(root, loop + (!withGates && loop >= gate)))
       return false;
+  return true;
+}
+
+/// Whether `op` reads what follows from the product in its own row and unit:
+/// nothing else is there in a tile.
+bool GateEmitter::readsInPlace(linalg::GenericOp op) {
+  bool withGates = op.getNumLoops() == lane + 1;
+  auto isInPlace = [&](AffineExpr expr, unsigned loop) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+      // The lane is never at a constant.
+      int64_t extent = loop == lane ? 0 : staticLoopExtent(root, loop);
+      return constant.getValue() >= 0 && constant.getValue() < extent &&
+             (loop == gate || extent == 1);
+    }
+    return (withGates || loop != gate) &&
+           expr == getAffineDimExpr(loop - (!withGates && loop > gate),
+                                    op.getContext());
+  };
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!dependsOn(value, root))
+      continue;
+    bool hasGates = value == root->getResult(0) || isOver(value, true);
+    if (!hasGates && !isOver(value, false))
+      return false;
+    for (Value result : op->getResults())
+      if (!isOver(result, withGates))
+        return false;
+    for (auto [position, expr] :
+         llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+      if (!isInPlace(expr, position + (!hasGates && position >= gate)))
+        return false;
+  }
   return true;
 }
 
 bool GateEmitter::matches() {
   if (!findRoot() || !findWeights())
     return false;
+  for (auto op : kernel.from().getOps<linalg::GenericOp>())
+    if (op != root && !readsInPlace(op))
+      return false;
   for (Operation &op : kernel.from().front().without_terminator())
     if (isa<tensor::PadOp, tensor::ConcatOp>(op))
       return false;
   lanes = std::min<uint64_t>(lanesOf(root->getResult(0), unit),
                              llvm::bit_ceil(uint64_t(units)));
   for (Value result : kernel.results()) {
-    if (!isOverUnits(result))
+    if (!isOver(result, /*withGates=*/false))
       return false;
     lanes = std::min(lanes, lanesOf(result, unit));
   }
@@ -178,7 +217,8 @@ unsigned GateEmitter::bestRows() {
   TileSize best = {1, unsigned(gates)};
   for (int64_t height = 1; height <= std::min(limit.rows, total); ++height) {
     TileSize size = {unsigned(height), unsigned(gates)};
-    if (productCost(total, gates, size) < productCost(total, gates, best))
+    // Of equals the higher one, which reads the weights less often.
+    if (productCost(total, gates, size) <= productCost(total, gates, best))
       best = size;
   }
   return best.rows;

@@ -526,3 +526,29 @@ func.func private @streamed(%x: tensor<512x512xf32>, %w: tensor<512x768xf32> {kt
   } -> tensor<512x768xf32>
   return %sum : tensor<512x768xf32>
 }
+
+// -----
+
+// What is computed from gates of another row is not computed in tiles of gates.
+// CHECK-LABEL: func private @gates_of_other_rows(
+// CHECK-SAME:    %{{[a-z0-9]+}}: memref<32x2x16xf32> {ktn.constant},
+// CHECK:         memref.store
+func.func private @gates_of_other_rows(%x: tensor<4x32xf32>, %w: tensor<32x2x16xf32> {ktn.constant}, %out: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x2x16xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<4x2x16xf32>) -> tensor<4x2x16xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, g, n, k) -> (m, k)>, affine_map<(m, g, n, k) -> (k, g, n)>, affine_map<(m, g, n, k) -> (m, g, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<4x32xf32>, tensor<32x2x16xf32>) outs(%start : tensor<4x2x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<4x2x16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (3 - m, 0, n)>, affine_map<(m, n) -> (m, 1, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%sum, %sum : tensor<4x2x16xf32>, tensor<4x2x16xf32>) outs(%out : tensor<4x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %p = arith.mulf %a, %c : f32
+    linalg.yield %p : f32
+  } -> tensor<4x16xf32>
+  return %y : tensor<4x16xf32>
+}
