@@ -264,17 +264,27 @@ void Rewriter::describe(func::CallOp call) {
         stream << type.getElementType();
       },
       " ");
-  // Where the first result goes.
+  // Where the first result goes, which may be a part of a larger tensor.
   SmallVector<int64_t> arena = {-1, 0};
-  for (Value operand : tensors)
-    if (operand.getDefiningOp<UnrealizedConversionCastOp>()
-            .getOperand(0)
-            .getDefiningOp<tensor::EmptyOp>()) {
-      const Buffer &buffer = plan.bufferAt(*plan.find(operand));
-      if (buffer.storage == Storage::Arena)
-        arena = {buffer.offset.fixed, buffer.offset.perBatch};
-      break;
+  for (OpOperand &operand : call->getOpOperands()) {
+    auto tensor = operand.get().getDefiningOp<UnrealizedConversionCastOp>();
+    if (!isTensor(callee, operand) ||
+        (!tensor.getOperand(0).getDefiningOp<tensor::EmptyOp>() &&
+         !callee.getArgAttr(operand.getOperandNumber(), slotAttr)))
+      continue;
+    const Place &place = *plan.find(operand.get());
+    const Buffer &buffer = plan.bufferAt(place);
+    BatchSize offset = buffer.offset;
+    for (auto [index, stride] : place.steps) {
+      // In a loop, where it is in the first turn.
+      int64_t steps = getConstantIntValue(index).value_or(0);
+      if (std::optional<BatchSize> bytes = multiply(stride, {steps, 0}))
+        offset = add(offset, *bytes).value_or(offset);
     }
+    if (buffer.storage == Storage::Arena)
+      arena = {offset.fixed, offset.perBatch};
+    break;
+  }
   std::string layer = callee.getName().str();
   if (auto name = dyn_cast<NameLoc>(call.getLoc()))
     layer = name.getName().str();
