@@ -20,7 +20,7 @@ namespace keratin {
 /// Zeroed memory that the system gets back as soon as it is given back: freed
 /// blocks of a heap stay with the process.
 static std::optional<AsmResourceBlob> allocateBlob(size_t bytes) {
-  constexpr size_t large = 64 * 1024;
+  constexpr size_t large = size_t(64) * 1024;
   if (bytes < large)
     return HeapAsmResourceBlob::allocate(std::max<size_t>(1, bytes),
                                          KTN_ALIGNMENT);
