@@ -184,8 +184,7 @@ static int load_weights(const options_t *options, const void **out_weights) {
   // Mapped: what the model reads, and when it reads it, comes into memory.
   ktn_status_t status =
       ktn_weights_open(options->weights, &KERATIN_MODEL, out_weights);
-  return status == KTN_OK ? 0
-                          : fail(ktn_status_name(status), options->weights);
+  return status == KTN_OK ? 0 : fail(ktn_status_name(status), options->weights);
 }
 
 // Inputs filled, outputs allocated. Memory is given back by the exit.

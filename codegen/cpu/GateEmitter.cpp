@@ -201,7 +201,7 @@ bool GateEmitter::matches() {
   // One row alone needs more sums to hide the latency of each.
   constexpr int64_t sumsInFlight = 8;
   if (mostRows * gates < sumsInFlight && units >= 2 * int64_t(lanes) &&
-      2 * (mostRows + 1) * gates + 1 <= int64_t(unit.registers))
+      2 * (int64_t(mostRows) + 1) * gates + 1 <= int64_t(unit.registers))
     vectors = 2;
   return true;
 }

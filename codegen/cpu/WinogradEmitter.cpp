@@ -356,7 +356,7 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
   auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
                                              arith::FastMathFlags::contract);
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  SmallVector<Value> start(rows * vectors, zero), places;
+  SmallVector<Value> start(size_t(rows) * vectors, zero), places;
   for (unsigned i = 0; i < rows; ++i)
     places.push_back(plus(row, i));
   Value step = firstStep(row);

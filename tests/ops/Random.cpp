@@ -31,6 +31,13 @@ static Row sampler(std::string name, Op op,
           .hasGradient = false};
 }
 
+static std::vector<double> fromMinusOneToThree(int64_t count) {
+  std::vector<double> u = randomFloats(tableSeed, 0, count);
+  for (double &value : u)
+    value = value * 4 - 1;
+  return u;
+}
+
 static std::vector<double> normals(int64_t count) {
   std::vector<double> u = randomFloats(tableSeed, 0, 2 * count), z;
   for (int64_t i = 0; i < count; ++i)
@@ -90,12 +97,7 @@ std::vector<Row> randomRows() {
             return K::random_uniform(K::shape(x[0]), -1, 3, DType::Float32,
                                      tableSeed);
           },
-          [](int64_t count) {
-            std::vector<double> u = randomFloats(tableSeed, 0, count);
-            for (double &value : u)
-              value = value * 4 - 1;
-            return u;
-          }),
+          fromMinusOneToThree),
       // Whole blocks: the words are the result as they are.
       sampler(
           "random_uniform_blocks",
@@ -156,12 +158,7 @@ std::vector<Row> randomRows() {
             return K::random_uniform_variable({tableBatch, 5, 7}, -1, 3,
                                               DType::Float32, "", tableSeed);
           },
-          [](int64_t count) {
-            std::vector<double> u = randomFloats(tableSeed, 0, count);
-            for (double &value : u)
-              value = value * 4 - 1;
-            return u;
-          }),
+          fromMinusOneToThree),
       sampler(
           "random_normal_variable",
           [](X) {
