@@ -240,7 +240,9 @@ static Value indicesOfAll(OpBuilder &b, GatherOp op, int64_t extent) {
         b, loc, batch,
         createScalarLike(b, loc, batch, static_cast<double>(stride)));
     positions = AddOp::create(b, loc, positions, begin);
-    if (axis > 0 && type.isDynamicDim(axis))
+    if (axis == 0)
+      break;
+    if (type.isDynamicDim(axis))
       return {};
     stride *= type.getDimSize(axis);
   }
