@@ -87,7 +87,7 @@ std::shared_ptr<llvm::MemoryBuffer> readFile(const std::string &path) {
       done += *count;
     }
   }
-  fs::closeFile(*file);
+  (void)fs::closeFile(*file);
   return buffer;
 }
 
@@ -137,7 +137,7 @@ std::optional<CodeImage> CacheStore::load(const CacheKey &key) const {
     return std::nullopt;
   std::optional<CodeImage> image = parse(std::move(file), key);
   if (!image)
-    fs::remove(path);
+    (void)fs::remove(path);
   else // its time is that of its last use, which eviction goes by
     ::utimensat(AT_FDCWD, path.c_str(), /*times=now*/ nullptr, 0);
   return image;
@@ -173,7 +173,7 @@ void CacheStore::store(const CacheKey &key, const CodeImage &image) const {
   bool incomplete = os.has_error();
   os.clear_error();
   if (incomplete || fs::rename(temporary, path)) {
-    fs::remove(temporary);
+    (void)fs::remove(temporary);
     return;
   }
   // Counting all files each time would take longer than a compilation: a
@@ -200,7 +200,7 @@ void CacheStore::evict() const {
       continue; // another process was faster
     if (path.ends_with(temporarySuffix) &&
         now - status->getLastModificationTime() > std::chrono::hours(1))
-      fs::remove(path); // of a process that ended amid its work
+      (void)fs::remove(path); // of a process that ended amid its work
     if (!path.ends_with(entrySuffix))
       continue;
     entries.push_back(
@@ -215,7 +215,7 @@ void CacheStore::evict() const {
   for (const Entry &entry : entries) {
     if (total <= limit - limit / 4)
       break;
-    fs::remove(entry.path);
+    (void)fs::remove(entry.path);
     total -= entry.bytes;
   }
 }
