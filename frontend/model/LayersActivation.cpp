@@ -21,7 +21,7 @@ static K::Tensor sparsemax(const K::Tensor &) {
   throw Error("the activation 'sparsemax' is not supported: use 'softmax'");
 }
 
-static const NamedActivation namedActivations[] = {
+static constexpr NamedActivation namedActivations[] = {
     {"linear", [](const K::Tensor &x) { return x; }},
     {"relu", [](const K::Tensor &x) { return K::relu(x); }},
     {"relu6", K::relu6},

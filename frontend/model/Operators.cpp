@@ -160,18 +160,19 @@ K::Tensors model::listOperand(LayerContext &op) {
   if (given->isTensor())
     return {given->value.tensor};
   K::Tensors result;
-  K::DType type{};
+  std::optional<K::DType> type; // of constants alone: each its own
   for (const Argument &item : given->items) {
     if (item.kind == Argument::Kind::None)
       op.fail("is called with a list that holds something else than tensors");
     result.push_back(item.isTensor() ? item.value.tensor
                                      : constantTensor(op, *item.constant));
     if (item.isTensor())
-      type = type == K::DType{} ? K::dtype(result.back())
-                                : promote(type, K::dtype(result.back()));
+      type = type ? promote(*type, K::dtype(result.back()))
+                  : K::dtype(result.back());
   }
-  for (K::Tensor &x : result)
-    x = K::cast(x, type);
+  if (type)
+    for (K::Tensor &x : result)
+      x = K::cast(x, *type);
   return result;
 }
 

@@ -184,13 +184,16 @@ static K::Tensor numberOf(nb::handle object, Place place) {
 /// An array among tensors has their dtype; one among none its own, where lists
 /// of Python floats are floatx().
 static K::Tensor arrayTensor(nb::handle object, Place place, const Like &like) {
+  constexpr const char *expected =
+      "a tensor, a number, or an array or list of numbers";
   Array array = [&] {
     try {
       return copyArray(object);
     } catch (const nb::python_error &) {
+      refuse(object, place, expected);
     } catch (const nb::builtin_exception &) {
+      refuse(object, place, expected);
     }
-    refuse(object, place, "a tensor, a number, or an array or list of numbers");
   }();
   // A number is a number, whatever holds it.
   if (array.shape().empty()) {

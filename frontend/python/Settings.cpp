@@ -13,7 +13,7 @@ namespace {
 template <typename Options>
 using Setter = void (*)(Options &, nb::handle value, Place place);
 template <typename Options>
-using Setters = std::map<std::string_view, Setter<Options>>;
+using Setters = std::map<std::string, Setter<Options>>;
 
 template <auto member, typename Options>
 void set(Options &options, nb::handle value, Place place) {
@@ -74,7 +74,7 @@ void apply(const Setters<Options> &setters, const nb::kwargs &given,
       throw nb::type_error(
           (std::string(function) + ": unknown argument '" + name + "'")
               .c_str());
-    setter->second(options, value, {function, setter->first.data()});
+    setter->second(options, value, {function, setter->first.c_str()});
   }
 }
 
