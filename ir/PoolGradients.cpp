@@ -97,7 +97,7 @@ public:
         padWindows(dy, b.getFloatAttr(typeOf(dy).getElementType(), 0));
     return sumOverTaps(dy, [&](ArrayRef<int64_t> taps) -> Value {
       Value numbers = perPhase(dy, taps, integer, [&](int64_t number) {
-        return b.getI32IntegerAttr(number);
+        return b.getI32IntegerAttr(static_cast<int32_t>(number));
       });
       Value isHere = EqualOp::create(b, loc, atTap(indices, taps), numbers);
       return SelectOp::create(b, loc, isHere, atTap(padded, taps), zero);
