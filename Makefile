@@ -47,7 +47,7 @@ keras2-tests: build
 
 lint: deps-lint $(BUILD)/build.ninja
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-22 --dry-run --Werror
-	git ls-files '*.cpp' ':!tests' | xargs -P$(JOBS) -n1 clang-tidy-22 --quiet -p $(BUILD)
+	git ls-files '*.cpp' ':!tests' | xargs -P$(JOBS) -n1 clang-tidy-22 --quiet --warnings-as-errors='*' -p $(BUILD)
 
 docs: $(BUILD)/build.ninja
 	cmake --build --preset release --target docs

@@ -5,6 +5,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
+#include <tuple>
 
 using namespace llvm;
 
@@ -71,8 +72,14 @@ static FailureOr<int64_t> placeBest(SmallVector<Block> &blocks,
     BufferLife life = requests[block.request].life;
     return life.last - life.first;
   };
-  llvm::stable_sort(
-      blocks, [](const Block &a, const Block &b) { return a.size > b.size; });
+  // The largest of `key` first; of equals the larger block, then the earlier.
+  auto sortBy = [](SmallVector<Block> &order, auto key) {
+    llvm::sort(order, [&](const Block &a, const Block &b) {
+      return std::tuple(key(b), b.size, a.request) <
+             std::tuple(key(a), a.size, b.request);
+    });
+  };
+  sortBy(blocks, [](const Block &block) { return block.size; });
   FailureOr<int64_t> best = place(blocks, requests);
   if (failed(best))
     return failure();
@@ -88,14 +95,9 @@ static FailureOr<int64_t> placeBest(SmallVector<Block> &blocks,
   if (*best == least)
     return best;
   SmallVector<Block> byLife = blocks, byArea = blocks;
-  llvm::stable_sort(byLife, [&](const Block &a, const Block &b) {
-    return lifeOf(a) > lifeOf(b);
-  });
-  llvm::stable_sort(byArea, [&](const Block &a, const Block &b) {
-    auto area = [&](const Block &block) {
-      return static_cast<double>(block.size) * (lifeOf(block) + 1);
-    };
-    return area(a) > area(b);
+  sortBy(byLife, lifeOf);
+  sortBy(byArea, [&](const Block &block) {
+    return static_cast<double>(block.size) * (lifeOf(block) + 1);
   });
   attempt(byLife);
   attempt(byArea);
