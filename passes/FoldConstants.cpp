@@ -17,7 +17,7 @@ namespace keratin {
 
 namespace {
 
-constexpr int64_t alwaysFoldedBytes = 64 * 1024;
+constexpr int64_t alwaysFoldedBytes = int64_t(64) * 1024;
 constexpr int64_t largestGrowth = 2;
 
 int64_t byteSize(Type type) {
