@@ -298,15 +298,15 @@ static void addOtherConvolutions(std::vector<BenchKernel> &kernels) {
     return K::depthwise_conv2d(x, k, {1, 1}, "same", "channels_last");
   };
   add("conv3x3_dilated/28/256", {1, 28, 28, 256}, {3, 3, 256, 256},
-      {1, 28, 28, 256}, 9 * 256, [](auto &x, auto &k) {
+      {1, 28, 28, 256}, int64_t(9) * 256, [](auto &x, auto &k) {
         return K::conv2d(x, k, {1, 1}, "same", "channels_last", {2, 2});
       });
   add("conv3x3_in_4_groups/28/128", {1, 28, 28, 128}, {3, 3, 32, 128},
-      {1, 28, 28, 128}, 9 * 32, [](auto &x, auto &k) {
+      {1, 28, 28, 128}, int64_t(9) * 32, [](auto &x, auto &k) {
         return K::conv2d(x, k, {1, 1}, "same", "channels_last", {1, 1}, 4);
       });
-  add("conv1d3/1000/64", {1, 1000, 64}, {3, 64, 64}, {1, 1000, 64}, 3 * 64,
-      [](auto &x, auto &k) {
+  add("conv1d3/1000/64", {1, 1000, 64}, {3, 64, 64}, {1, 1000, 64},
+      int64_t(3) * 64, [](auto &x, auto &k) {
         return K::conv1d(x, k, 1, "same", "channels_last");
       });
   add("conv2x2_transposed/28/128_64", {1, 28, 28, 128}, {2, 2, 64, 128},
@@ -315,7 +315,7 @@ static void addOtherConvolutions(std::vector<BenchKernel> &kernels) {
                                    "channels_last");
       });
   add("conv4x4_transposed/14/256_128", {1, 14, 14, 256}, {4, 4, 128, 256},
-      {1, 28, 28, 128}, 4 * 256, [](auto &x, auto &k) {
+      {1, 28, 28, 128}, int64_t(4) * 256, [](auto &x, auto &k) {
         return K::conv2d_transpose(x, k, {1, 28, 28, 128}, {2, 2}, "same",
                                    "channels_last");
       });

@@ -343,7 +343,7 @@ struct LowerMaxPoolIndex : Lowering<ktn::MaxPoolIndexOp> {
         DenseElementsAttr::get(
             RankedTensorType::get(op.getPoolSize(), b.getI32Type()),
             ArrayRef<int32_t>(order)));
-    TypedAttr none = b.getI32IntegerAttr(count);
+    TypedAttr none = b.getI32IntegerAttr(static_cast<int32_t>(count));
 
     unsigned firstWindowLoop = type.getRank();
     unsigned loops = firstWindowLoop + spatial;
