@@ -17,6 +17,7 @@
 #include "ir/Windows.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -42,6 +43,16 @@ LogicalResult MaxPoolIndexOp::inferReturnTypes(MLIRContext *context,
           max->getElementType())
     return emitOptionalError(location, "max has the type ", *max,
                              " but the pool of x has ", pooled[0]);
+  // Lowering numbers them in a constant.
+  constexpr int64_t mostElements = 1 << 24;
+  std::optional<int64_t> elements = 1;
+  for (int64_t size : adaptor.getPoolSize())
+    if (elements)
+      elements = llvm::checkedMul(*elements, size);
+  if (!elements || *elements > mostElements)
+    return emitOptionalError(location, "windows have at most ", mostElements,
+                             " elements, got a pool_size of ",
+                             adaptor.getPoolSize());
   return inferTensor(location, max->getShape(), IntegerType::get(context, 32),
                      types);
 }
@@ -56,7 +67,7 @@ using Shape = SmallVector<int64_t>;
 
 /// A spatial axis of a channels_last image and the windows along it.
 struct PooledAxis {
-  int64_t axis, size, stride, low, extent, windows;
+  int64_t axis, size, stride, low, high, extent, windows;
   int64_t weight; ///< of k in the row-major number of an element of the window
 
   int64_t taps() const { return llvm::divideCeil(size, stride); }
@@ -202,7 +213,8 @@ private:
   ArrayRef<PooledAxis> axes;
 };
 
-/// The spatial axes of a pool of the channels_last images `x` to `y`.
+/// The spatial axes of a pool of the channels_last images `x` to `y`, with the
+/// smallest windows that see the same elements.
 template <typename PoolOp>
 FailureOr<SmallVector<PooledAxis>> pooledAxes(PoolOp op) {
   DataFormat format = op.getDataFormat();
@@ -213,15 +225,32 @@ FailureOr<SmallVector<PooledAxis>> pooledAxes(PoolOp op) {
   SmallVector<int64_t> axes = op.getSpatialAxes();
   SmallVector<PooledAxis> pooled(extents->size());
   int64_t weight = 1;
-  for (int64_t i = pooled.size(); i-- > 0; weight *= op.getPoolSize()[i])
-    pooled[i] = {1 + i,
-                 op.getPoolSize()[i],
-                 op.getStrides()[i],
-                 op.getPadding()[2 * i],
-                 (*extents)[i],
-                 op.getY().getType().getDimSize(axes[i]),
-                 weight};
+  for (int64_t i = pooled.size(); i-- > 0; weight *= pooled[i].size) {
+    int64_t stride = op.getStrides()[i], extent = (*extents)[i];
+    int64_t windows = op.getY().getType().getDimSize(axes[i]);
+    PoolWindow window =
+        withoutCommonPadding({op.getPoolSize()[i], op.getPadding()[2 * i],
+                              op.getPadding()[2 * i + 1]},
+                             stride, extent, windows);
+    pooled[i] = {1 + i,       window.size, stride,  window.low,
+                 window.high, extent,      windows, weight};
+  }
   return pooled;
+}
+
+/// Fails where more windows see an element than there can be terms.
+LogicalResult requireFewTerms(Operation *op, ArrayRef<PooledAxis> axes) {
+  constexpr int64_t mostTerms = 4096;
+  int64_t terms = 1;
+  for (const PooledAxis &axis : axes) {
+    terms *= axis.taps();
+    if (terms > mostTerms)
+      return op->emitOpError()
+             << "has no gradient where more than " << mostTerms
+             << " windows see an element: use larger strides or smaller "
+                "windows";
+  }
+  return success();
 }
 
 /// The number of elements of a window over the number of those that are inside
@@ -250,12 +279,16 @@ Values MaxPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
   Location loc = getLoc();
   DataFormat format = getDataFormat();
   FailureOr<SmallVector<PooledAxis>> axes = pooledAxes(*this);
-  if (failed(axes))
+  if (failed(axes) || failed(requireFewTerms(*this, *axes)))
     return {};
-  Value index =
-      MaxPoolIndexOp::create(b, loc, imageToLast(b, loc, getX(), format),
-                             imageToLast(b, loc, getY(), format), getPoolSize(),
-                             getStrides(), getPadding());
+  SmallVector<int64_t> poolSize, padding;
+  for (const PooledAxis &axis : *axes) {
+    poolSize.push_back(axis.size);
+    padding.append({axis.low, axis.high});
+  }
+  Value index = MaxPoolIndexOp::create(
+      b, loc, imageToLast(b, loc, getX(), format),
+      imageToLast(b, loc, getY(), format), poolSize, getStrides(), padding);
   Value dy = imageToLast(b, loc, cotangents[0], format);
   Value dx = WindowScatter(b, loc, *axes).giveTo(index, dy);
   return {sumLike(b, loc, imageFromLast(b, loc, dx, format), getX())};
@@ -273,9 +306,9 @@ Values AvgPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
     return {};
   Value dx = imageToLast(b, loc, cotangents[0], format);
   Type element = typeOf(dx).getElementType();
-  int64_t terms = 1;
   for (const PooledAxis &axis : *axes) {
-    terms *= axis.taps();
+    if (failed(requireFewTerms(*this, axis)))
+      return {};
     SmallVector<double> excess = windowExcess(axis);
     if (llvm::all_of(excess, [](double value) { return value == 1; }))
       continue;
@@ -290,8 +323,11 @@ Values AvgPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
     dx = MulOp::create(b, loc, dx, factors);
   }
   // Axis by axis it is a sum of terms instead of a product.
-  constexpr int64_t mostTerms = 9;
-  if (terms <= mostTerms) {
+  constexpr int64_t mostTogether = 9;
+  int64_t together = 1;
+  for (const PooledAxis &axis : *axes)
+    together *= axis.taps();
+  if (together <= mostTogether) {
     int64_t size = 1;
     for (const PooledAxis &axis : *axes)
       size *= axis.size;

@@ -145,6 +145,15 @@ LogicalResult inferPool(MaybeLoc location, Value image,
                      x->getElementType(), types);
 }
 
+PoolWindow withoutCommonPadding(PoolWindow window, int64_t stride,
+                                int64_t extent, int64_t windows) {
+  // The last window begins at first - low, the first ends at size - low.
+  int64_t first = (windows - 1) * stride;
+  int64_t low = std::min(window.low, first);
+  int64_t size = std::min(window.size - (window.low - low), extent + low);
+  return {size, low, std::max<int64_t>(0, first + size - low - extent)};
+}
+
 //===----------------------------------------------------------------------===//
 // Gradients
 //===----------------------------------------------------------------------===//

@@ -79,6 +79,17 @@ mlir::LogicalResult inferPool(MaybeLoc location, mlir::Value image,
                               bool same, DataFormat format,
                               InferredTypes &types);
 
+/// The window of a pool along one axis, and the padding around the axis.
+struct PoolWindow {
+  int64_t size, low, high;
+};
+
+/// The smallest window that sees the same of the `extent` elements of an axis
+/// at each of its `windows` positions: work does not grow with a window far
+/// larger than the image. What it does not see any more was padding.
+PoolWindow withoutCommonPadding(PoolWindow window, int64_t stride,
+                                int64_t extent, int64_t windows);
+
 /// The extents of the spatial axes of an image type.
 llvm::SmallVector<int64_t> spatialExtents(mlir::RankedTensorType image,
                                           DataFormat format);

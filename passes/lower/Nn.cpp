@@ -268,6 +268,27 @@ private:
   }
 };
 
+/// The windows of a pool, without padding that is in all of them.
+struct PoolWindows {
+  SmallVector<int64_t> sizes, padding;
+
+  template <typename OpT>
+  PoolWindows(OpT op, RankedTensorType type)
+      : sizes(op.getPoolSize()), padding(op.getPadding()) {
+    for (auto [axis, size] : llvm::enumerate(sizes)) {
+      int64_t extent = op.getX().getType().getDimSize(1 + axis);
+      int64_t windows = type.getDimSize(1 + axis);
+      if (ShapedType::isDynamic(extent) || ShapedType::isDynamic(windows))
+        continue;
+      int64_t &low = padding[2 * axis], &high = padding[2 * axis + 1];
+      ktn::PoolWindow window = ktn::withoutCommonPadding(
+          {size, low, high}, op.getStrides()[axis], extent, windows);
+      std::tie(size, low, high) =
+          std::tie(window.size, window.low, window.high);
+    }
+  }
+};
+
 /// y[n, o, c] = body over k of x[n, o * stride + k - low, c]. The extents of
 /// the window are those of an unset tensor that is an input beside x.
 template <typename OpT>
@@ -276,11 +297,12 @@ Value createPool(OpT op, OpBuilder &b, RankedTensorType type, Value x,
   Location loc = op.getLoc();
   int64_t spatial = type.getRank() - 2;
   SmallVector<int64_t> dilation(spatial, 1);
-  x = padSpatial(b, loc, x, op.getPadding(), outside);
+  PoolWindows windows(op, type);
+  x = padSpatial(b, loc, x, windows.padding, outside);
   SmallVector<OpFoldResult> sizes =
-      windowSizes(b, loc, x, type, op.getPoolSize(), op.getStrides(), dilation);
+      windowSizes(b, loc, x, type, windows.sizes, op.getStrides(), dilation);
   Value extents =
-      tensor::EmptyOp::create(b, loc, op.getPoolSize(), type.getElementType());
+      tensor::EmptyOp::create(b, loc, windows.sizes, type.getElementType());
 
   unsigned firstWindowLoop = type.getRank();
   unsigned loops = firstWindowLoop + spatial;

@@ -315,3 +315,12 @@ func.func @f(%x: tensor<2x5x4xf32>, %max: tensor<2x3x4xf32>) {
   %0 = ktn.max_pool_index %x, %max size [2] strides [2] padding [0, 0] : tensor<2x5x4xf32>, tensor<2x3x4xf32> -> tensor<2x3x4xi32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x5x5x4xf32>, %max: tensor<2x1x1x4xf32>) {
+  // expected-error @below {{windows have at most 16777216 elements, got a pool_size of 100000, 100000}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ktn.max_pool_index %x, %max size [100000, 100000] strides [100000, 100000] padding [0, 99995, 0, 99995] : tensor<2x5x5x4xf32>, tensor<2x1x1x4xf32> -> tensor<2x1x1x4xi32>
+  return
+}

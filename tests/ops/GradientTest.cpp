@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "OpRun.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -296,6 +297,39 @@ TEST(MaxPoolGradient, IsNowhereInThePaddingNorWhereAllIsNaN) {
     EXPECT_EQ(ofLowest.at(i), expected[i]) << "element " << i;
     EXPECT_EQ(ofUnknown.at(i), 0) << "element " << i;
   }
+}
+
+/// A window that covers all from every position, with a hundred thousand times
+/// as much padding as there is image.
+TEST(PoolGradient, CostsNoMoreForWindowsFarLargerThanTheImage) {
+  for (const std::string mode : {"max", "avg"}) {
+    K::GraphScope scope;
+    K::Tensor x = K::placeholder({1, 2, 2, 1});
+    K::Tensor y =
+        K::pool2d(x, {100'000, 100'000}, {1, 1}, "same", "channels_last", mode);
+    K::Tensors results = K::gradients(y, {x});
+    results.push_back(y);
+    K::Function function = K::function({x}, results);
+    Array image = Array::of<float>({1, 2, 2, 1}, {1, 5, 2, 4});
+    std::vector<Array> actual = function({image});
+    bool isMax = mode == "max";
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(actual[0].at(i), !isMax ? 1 : i == 1 ? 4 : 0) << mode << i;
+      EXPECT_EQ(actual[1].at(i), isMax ? 5 : 3) << mode << i;
+    }
+  }
+}
+
+TEST(PoolGradient, IsRefusedForTooManyTerms) {
+  K::GraphScope scope;
+  K::Tensor x = K::placeholder({1, 200, 200, 1});
+  K::Tensor y =
+      K::pool2d(x, {100, 100}, {1, 1}, "same", "channels_last", "max");
+  K::Function gradient = K::function({x}, K::gradients(y, {x}));
+  Array image = Array::of<float>({1, 200, 200, 1}, std::vector<float>(40'000));
+  EXPECT_THAT([&] { gradient({image}); },
+              testing::ThrowsMessage<keratin::Error>(
+                  testing::HasSubstr("more than 4096 windows see an element")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, GradientTest, testing::ValuesIn(allRows()),
