@@ -133,7 +133,8 @@ template <typename F> static double fastest(int calls, F &&call) {
   return best;
 }
 
-static double measureFlops(const Loops &loops) {
+double measureFlops() {
+  const Loops &loops = widestLoops();
   constexpr int64_t steps = 500'000;
   double seconds = fastest(16, [&] { return loops.multiplyAdd(steps); });
   return double(steps) * chains * 2 * loops.vectorBytes / sizeof(float) /
@@ -166,7 +167,7 @@ static double measureBandwidth(const Loops &loops, char *data, int64_t size) {
 static Machine measureThread() {
   const Loops &loops = widestLoops();
   Machine machine;
-  machine.flops = measureFlops(loops);
+  machine.flops = measureFlops();
   int64_t largest = sizes().back();
   auto memory = std::make_unique<char[]>(largest + granule);
   auto address = reinterpret_cast<uintptr_t>(memory.get());

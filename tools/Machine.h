@@ -32,6 +32,10 @@ struct Machine {
   double floorSeconds(double flops, double bytes, double workingSet) const;
 };
 
+/// That of the calling thread now: clocks change within seconds. Takes about
+/// 20 ms.
+double measureFlops();
+
 /// Measures with this many threads at once, each in its own CPU time, so that
 /// other programs disturb little. Takes about 0.2 s, and 64 MiB a thread.
 Machine measureMachine(int threads);
