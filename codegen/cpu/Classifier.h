@@ -42,6 +42,7 @@ private:
   void orderBlocked(llvm::ArrayRef<Tiling::Level> inner);
   int64_t tilesOf(const Tiling::Level &level);
   void pickPrefetch();
+  void pickRowsAhead();
   void pickReductions();
   void orderLoops();
   int64_t turnsInBlock(unsigned loop);

@@ -290,6 +290,45 @@ void Classifier::pickPrefetch() {
   tiling.tilesOfPrefetch = tiles;
 }
 
+/// Rows that the second cache cannot hold are used once and gone. What fetches
+/// ahead by itself loses track of as many runs as a tile has rows.
+void Classifier::pickRowsAhead() {
+  constexpr int64_t cacheBytes = 1 << 20;
+  if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
+      tiling.reducesLanes || tiling.inBlocks() || tiling.reductions.empty())
+    return;
+  for (const Access &access : accesses) {
+    Value memref = kernel.memrefOf(access.tensor);
+    if (!memref || access.dependsOn(tiling.lane) ||
+        !access.dependsOn(*tiling.row))
+      continue;
+    auto type = cast<MemRefType>(memref.getType());
+    ArrayRef<int64_t> shape = type.getShape();
+    // Rows, then what is reduced, each whole and in order.
+    SmallVector<unsigned> wanted = {*tiling.row};
+    for (unsigned loop : tiling.reductions)
+      if (extent(loop) != 1)
+        wanted.push_back(loop);
+    size_t next = wanted.size();
+    bool inOrder = type.getLayout().isIdentity();
+    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    for (size_t dim = shape.size(); dim-- > 0; bytes *= std::abs(shape[dim])) {
+      if (ShapedType::isDynamic(shape[dim])) {
+        inOrder &= dim == 0;
+        break;
+      }
+      auto loop = dyn_cast<AffineDimExpr>(access.position[dim]);
+      if (next == 0 || shape[dim] == 1)
+        continue;
+      --next;
+      inOrder &= loop && loop.getPosition() == wanted[next] &&
+                 (next == 0 || extent(loop.getPosition()) == shape[dim]);
+    }
+    if (inOrder && next == 0 && bytes > cacheBytes)
+      tiling.rowsAhead = access;
+  }
+}
+
 /// Turns of the loop of a level; ShapedType::kDynamic where not known.
 int64_t Classifier::turnsOf(const Tiling::Level &level) {
   std::optional<int64_t> known = extent(level.loop);

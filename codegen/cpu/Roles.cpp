@@ -493,6 +493,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   }
   orderLoops();
   pickPrefetch();
+  pickRowsAhead();
   SmallVector<int64_t> turns;
   for (const Tiling::Level &level : tiling.levels)
     turns.push_back(turnsOf(level));

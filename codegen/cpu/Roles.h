@@ -64,6 +64,10 @@ struct Tiling {
   /// In how many tiles all of the next block is asked for, before it is needed;
   /// 0 where that does not pay.
   int64_t tilesOfPrefetch = 0;
+  /// What comes row after row from far: one row of a tile behind the other in
+  /// memory, each as long as the reduction. The rows of the next tile are asked
+  /// for.
+  std::optional<Access> rowsAhead;
 };
 
 /// How to tile `root`; null when scalar loops are the way. `keepsSums`: the

@@ -252,6 +252,46 @@ void TileEmitter::storeTransposed(unsigned loop, ArrayRef<Value> starts) {
   }
 }
 
+/// Asks for a part of the rows of the next tile: each step of the reduction
+/// goes on by as many elements as a tile has rows.
+void TileEmitter::prefetchRows() {
+  const Access &access = *tiling.rowsAhead;
+  Value memref = kernel.memrefOf(access.tensor);
+  ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();
+  ReassociationIndices all;
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    all.push_back(dim);
+  Value flat, end;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel.to().front());
+    flat = memref::CollapseShapeOp::create(b, loc, memref,
+                                           ArrayRef<ReassociationIndices>(all));
+    end = memref::DimOp::create(b, loc, flat, 0);
+  }
+  Value start = kernel.index(0), step = kernel.index(0);
+  auto add = [&](Value &sum, Value value, int64_t factor) {
+    Value term = arith::MulIOp::create(b, loc, value, kernel.index(factor));
+    sum = arith::AddIOp::create(b, loc, sum, term);
+  };
+  int64_t stride = 1;
+  for (size_t dim = shape.size(); dim-- > 0; stride *= shape[dim]) {
+    AffineExpr expr = access.position[dim];
+    bool isReduced = llvm::any_of(tiling.reductions, [&](unsigned loop) {
+      return expr.isFunctionOfDim(loop);
+    });
+    add(isReduced ? step : start, reader.at(expr), stride);
+    if (expr.isFunctionOfDim(*tiling.row))
+      add(start, kernel.index(rows()), stride);
+  }
+  add(start, step, rows());
+  // Behind the last tile is nothing to ask for.
+  Value last = arith::SubIOp::create(b, loc, end, kernel.index(1));
+  start = arith::MinUIOp::create(b, loc, start, last);
+  memref::PrefetchOp::create(b, loc, flat, start, /*isWrite=*/false,
+                             /*localityHint=*/2, /*isDataCache=*/true);
+}
+
 /// The block behind `number`; behind the last one comes the first.
 void TileEmitter::findNextBlock(Value number) {
   ArrayRef<int64_t> shape =

@@ -44,6 +44,7 @@ private:
   void emitBlocksOf(const Tiling::Level &level, bool shared, Then then);
   mlir::Value numberOfTile();
   void prefetch();
+  void prefetchRows();
   mlir::Value least(mlir::Value value, int64_t bound);
   mlir::Value most(mlir::Value value, mlir::Value bound);
   void emitColumns(bool shared, Then then);

@@ -249,6 +249,8 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
   unsigned results = root.getNumResults();
   if (tiling.tilesOfPrefetch != 0)
     prefetch();
+  if (tiling.rowsAhead)
+    prefetchRows();
   for (const Tap &tap : tapsOfRows()) {
     auto next = sums.begin() + tap.row * columns.size() * results;
     for (unsigned column = 0; column < columns.size(); ++column) {

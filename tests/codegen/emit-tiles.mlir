@@ -552,3 +552,49 @@ func.func private @gates_of_other_rows(%x: tensor<4x32xf32>, %w: tensor<32x2x16x
   } -> tensor<4x16xf32>
   return %y : tensor<4x16xf32>
 }
+
+// -----
+
+#pixels = affine_map<(n, h, w, o, i) -> (n, h, w, i)>
+#weights = affine_map<(n, h, w, o, i) -> (i, o)>
+#sums = affine_map<(n, h, w, o, i) -> (n, h, w, o)>
+
+// Pixels that are read once come from far: each step of a tile asks for a part
+// of those of the next one, but for none behind the last.
+// CHECK-LABEL: func private @pixels(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<?x56x56x256xf32>
+// CHECK:         %[[FLAT:.+]] = memref.collapse_shape %[[X]] {{.+}} into memref<?xf32>
+// CHECK:         %[[END:.+]] = memref.dim %[[FLAT]], %c0
+// CHECK:         scf.for
+// CHECK:           %[[LAST:.+]] = arith.subi %[[END]], %c1
+// CHECK:           %[[AT:.+]] = arith.minui %{{.+}}, %[[LAST]]
+// CHECK:           memref.prefetch %[[FLAT]][%[[AT]]], read, locality<2>, data
+func.func private @pixels(%x: tensor<?x56x56x256xf32>, %w: tensor<256x64xf32> {ktn.constant}, %out: tensor<?x56x56x64xf32>) -> tensor<?x56x56x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<?x56x56x64xf32>) -> tensor<?x56x56x64xf32>
+  %sum = linalg.generic {indexing_maps = [#pixels, #weights, #sums], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x56x56x256xf32>, tensor<256x64xf32>) outs(%start : tensor<?x56x56x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %product = arith.mulf %a, %b : f32
+    %next = arith.addf %c, %product : f32
+    linalg.yield %next : f32
+  } -> tensor<?x56x56x64xf32>
+  return %sum : tensor<?x56x56x64xf32>
+}
+
+// The second cache holds these.
+// CHECK-LABEL: func private @few_pixels(
+// CHECK-NOT:     memref.prefetch
+// CHECK:         return
+func.func private @few_pixels(%x: tensor<1x14x14x256xf32>, %w: tensor<256x64xf32> {ktn.constant}, %out: tensor<1x14x14x64xf32>) -> tensor<1x14x14x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x14x14x64xf32>) -> tensor<1x14x14x64xf32>
+  %sum = linalg.generic {indexing_maps = [#pixels, #weights, #sums], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1x14x14x256xf32>, tensor<256x64xf32>) outs(%start : tensor<1x14x14x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %product = arith.mulf %a, %b : f32
+    %next = arith.addf %c, %product : f32
+    linalg.yield %next : f32
+  } -> tensor<1x14x14x64xf32>
+  return %sum : tensor<1x14x14x64xf32>
+}
