@@ -52,6 +52,8 @@ struct CompileOptions {
   bool optimize = true;          ///< false: -O0, the reference
   WeightsPlacement weights = WeightsPlacement::Embed;
   Winograd winograd = Winograd::Auto; ///< at -O0 there is none
+  /// What factors of products are rounded to; at -O0 as well.
+  Precision precision = Precision::F32;
   /// Threads that the code is for: 1, or any number for 0 and more; the default
   /// of a program that is written for 2 and more.
   int threads = 0;

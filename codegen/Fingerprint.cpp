@@ -98,8 +98,10 @@ FailureOr<std::string> compilationFingerprint(Location loc,
        << target.machine->getTargetFeatureString() << '\n';
   os << "optimize " << options.optimize << " profile " << options.profile
      << " single thread " << (options.threads == 1) << " winograd "
-     << static_cast<int>(options.winograd) << " unroll " << options.unrollFactor
-     << " checkpoint " << options.checkpointEvery << '\n';
+     << static_cast<int>(options.winograd) << " precision "
+     << static_cast<int>(options.precision) << " unroll "
+     << options.unrollFactor << " checkpoint " << options.checkpointEvery
+     << '\n';
   for (const std::vector<int64_t> &shape : options.inputShapes) {
     for (int64_t extent : shape)
       os << extent << ' ';

@@ -156,6 +156,8 @@ PipelineOptions pipelineOptions(const Target &target,
   result.fma = target.fma;
   result.rounding = target.rounding;
   result.winograd = options.winograd;
+  result.precision = options.precision;
+  result.dots = target.dots;
   result.unrollFactor = options.unrollFactor;
   result.checkpointEvery = options.checkpointEvery;
   result.evaluateConstants = std::move(evaluator);

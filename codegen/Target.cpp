@@ -118,6 +118,12 @@ static void measureVectors(Target &target) {
   if (facts.checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl")) {
     target.vectorBits = 512;
     target.vectorRegisters = 32;
+    if (facts.checkFeatures("+avx512bf16"))
+      target.dots = DotUnit::Vectors;
+    // Linux alone lets a program ask for tiles the way our code does.
+    if (facts.checkFeatures("+avx512bf16,+amx-tile,+amx-bf16") &&
+        triple.isOSLinux())
+      target.dots = DotUnit::Tiles;
   } else if (facts.checkFeatures("+avx2,+fma")) {
     target.vectorBits = 256;
   }
@@ -155,6 +161,7 @@ Target Target::clone() const {
   copy.vectorRegisters = vectorRegisters;
   copy.fma = fma;
   copy.rounding = rounding;
+  copy.dots = dots;
   copy.runsHere = runsHere;
   return copy;
 }

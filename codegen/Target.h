@@ -2,6 +2,8 @@
 #ifndef KERATIN_CODEGEN_TARGET_H
 #define KERATIN_CODEGEN_TARGET_H
 
+#include "passes/Pipelines.h"
+
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -17,6 +19,7 @@ struct Target {
   unsigned vectorRegisters = 16;
   bool fma = true;       ///< one instruction multiplies and adds
   bool rounding = true;  ///< one instruction rounds to an integer
+  DotUnit dots = DotUnit::None;
   bool runsHere = false; ///< this process can execute the code
 
   /// "x86_64-unknown-linux-gnu, x86-64-v3".

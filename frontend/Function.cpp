@@ -107,6 +107,10 @@ Function::Impl::optionsFor(const CompileSettings &settings) const {
     throw Error("winograd is '" + settings.winograd +
                 "', not one of auto, off, 2, 4");
   options.winograd = *winograd;
+  std::optional<Precision> precision = parsePrecision(settings.precision);
+  if (!precision)
+    throw Error("precision is '" + settings.precision + "', not f32 or bf16");
+  options.precision = *precision;
   options.threads = settings.threads;
   auto checkCount = [](const char *name, int64_t value) {
     if (value < 0)

@@ -134,6 +134,34 @@ def LowerToLinalg : Pass<"ktn-lower-to-linalg", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def RoundFactors : Pass<"ktn-round-factors", "::mlir::ModuleOp"> {
+  let summary = "Round the factors of products to bf16";
+  let description = [{
+    The factors of sums of products whose elements and sums are f32 are rounded to bf16, to
+    nearest even: matrix products, convolutions and what a recurrent step multiplies by its
+    weights. Sums stay f32, and so does all that is computed elsewhere. What is no sum over a
+    dimension that both factors go along by themselves is left alone, as are depthwise windows.
+
+    Weights become constants of bf16. With `narrow` other factors do too: each is rounded where it
+    is computed, once for all products. Without, they are rounded to the same values but stay
+    f32, for targets that multiply nothing else; so do weights of windows.
+
+    ```mlir
+    %0 = linalg.generic … ins(%x : tensor<?x784xf32>) {              // rounded once
+      %1 = arith.truncf %in : f32 to bf16
+      linalg.yield %1 : bf16 } -> tensor<?x784xbf16>
+    %2 = linalg.generic … ins(%0, %w : tensor<?x784xbf16>, tensor<784x10xbf16>) {
+      %3 = arith.extf %in : bf16 to f32  …  arith.mulf, arith.addf on f32
+    ```
+    Requires: `ktn-lower-to-linalg`.
+  }];
+  let options = [Option<"narrow", "narrow", "bool", /*default=*/"false",
+                        "keep rounded factors that are computed as bf16">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def UnrollLoops : Pass<"ktn-unroll-loops", "::mlir::func::FuncOp"> {
   let summary = "Do several steps of a loop in a row";
   let description = [{

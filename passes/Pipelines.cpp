@@ -38,6 +38,14 @@ std::optional<Winograd> parseWinograd(llvm::StringRef name) {
   return std::nullopt;
 }
 
+std::optional<Precision> parsePrecision(llvm::StringRef name) {
+  if (name == "f32")
+    return Precision::F32;
+  if (name == "bf16")
+    return Precision::BF16;
+  return std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // The stages
 //===----------------------------------------------------------------------===//
@@ -53,6 +61,10 @@ static void addCore(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createHoistScan());
   pm.addNestedPass<func::FuncOp>(createExpandGradients());
   pm.addNestedPass<func::FuncOp>(createDecompose());
+  // What is folded into weights is rounded with them, so the reference does it
+  // as well.
+  if (options.precision != Precision::F32 && !options.optimize)
+    pm.addNestedPass<func::FuncOp>(createFoldAffine());
   if (options.optimize) {
     // Batch normalisation is scales and shifts by now, a gate plain products.
     pm.addNestedPass<func::FuncOp>(createFoldAffine());
@@ -75,6 +87,11 @@ static void addLayout(OpPassManager &pm, const PipelineOptions &options) {
 
 static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createLowerToLinalg());
+  if (options.precision == Precision::BF16) {
+    RoundFactorsOptions rounding;
+    rounding.narrow = options.dots != DotUnit::None;
+    pm.addPass(createRoundFactors(rounding));
+  }
   if (options.unrollFactor != 1) {
     UnrollLoopsOptions unrolling;
     unrolling.unrollFactor = options.unrollFactor;

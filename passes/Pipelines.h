@@ -38,6 +38,18 @@ enum class Winograd {
 /// "off", "auto", "2" and "4", as on the command line.
 std::optional<Winograd> parseWinograd(llvm::StringRef name);
 
+/// What the factors of products are rounded to; sums are f32 all the same.
+enum class Precision { F32, BF16 };
+/// "f32" and "bf16", as on the command line.
+std::optional<Precision> parsePrecision(llvm::StringRef name);
+
+/// What a target has to sum products of bf16 in f32.
+enum class DotUnit {
+  None,    ///< numbers are widened first
+  Vectors, ///< pairs in the lanes of vectors (AVX512_BF16)
+  Tiles    ///< tile registers (AMX)
+};
+
 struct PipelineOptions {
   /// False is -O0: every stage, but no fusion, no tiles, no own mathematics.
   bool optimize = true;
@@ -50,6 +62,8 @@ struct PipelineOptions {
   /// Whether one instruction multiplies and adds, and one rounds to an integer.
   bool fma = true, rounding = true;
   Winograd winograd = Winograd::Auto;
+  Precision precision = Precision::F32;
+  DotUnit dots = DotUnit::None;
   /// Steps of a loop in a row; 1 leaves loops rolled, 0 chooses.
   int64_t unrollFactor = 1;
   /// The gradient of a loop keeps one state in so many steps; 0 keeps all.

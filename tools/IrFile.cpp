@@ -128,6 +128,10 @@ static CompileOptions compileOptions(const backend::SaveOptions &options,
     throw Error("winograd is '" + options.winograd +
                 "', not one of auto, off, 2, 4");
   result.winograd = *winograd;
+  std::optional<Precision> precision = parsePrecision(options.precision);
+  if (!precision)
+    throw Error("precision is '" + options.precision + "', not f32 or bf16");
+  result.precision = *precision;
   result.name = options.name;
   if (result.name.empty())
     for (char c : llvm::sys::path::filename(prefix))

@@ -61,15 +61,12 @@ void addLoopOptions(CLI::App &app, backend::CompileSettings &settings) {
       ->capture_default_str();
 }
 
-void addPrecisionOption(CLI::App &app) {
-  app.add_option_function<std::string>(
-         "--precision", [](const std::string &) {},
-         "of products; only f32 is supported")
-      ->check([](const std::string &text) {
-        return text == "f32"
-                   ? std::string()
-                   : "precision '" + text + "' is not supported, only f32 is";
-      });
+void addPrecisionOption(CLI::App &app, std::string &precision) {
+  app.add_option("--precision", precision,
+                 "what factors of matrix products and convolutions are rounded "
+                 "to; sums are f32 all the same")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
 }
 
 /// A positive number, nothing before or after it.

@@ -25,8 +25,8 @@ void addThreadsOption(CLI::App &app, int &threads, const std::string &what);
 void addTargetOption(CLI::App &app, std::string &target);
 /// --unroll-factor and --checkpoint-every.
 void addLoopOptions(CLI::App &app, backend::CompileSettings &settings);
-/// --precision: only f32 so far.
-void addPrecisionOption(CLI::App &app);
+/// --precision: f32 or bf16.
+void addPrecisionOption(CLI::App &app, std::string &precision);
 
 /// Checks of the words of options: an empty string is fine.
 std::string isBatch(const std::string &text);

@@ -281,6 +281,7 @@ int main(int argc, char **argv) try {
   addTargetOption(app, given.settings.target);
   addThreadsOption(app, given.settings.threads,
                    "number of threads; else as many as the machine has");
+  addPrecisionOption(app, given.settings.precision);
   addWinogradOption(app, given.settings.winograd);
   addLoopOptions(app, given.settings);
   app.add_option("--repeat", given.repeat, "runs to measure")

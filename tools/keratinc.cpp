@@ -70,7 +70,7 @@ int main(int argc, char **argv) try {
   addThreadsOption(app, options.threads,
                    "1: code that asks for no threads; N: the default of a "
                    "program; else as many as the machine has");
-  addPrecisionOption(app);
+  addPrecisionOption(app, options.precision);
   addWinogradOption(app, options.winograd);
   addLoopOptions(app, options);
   app.add_flag("--profile", options.profile,

@@ -49,6 +49,12 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
     Requires: the form of the stage `kernels` (docs/ARCHITECTURE.md).
   }];
   let options = [
+    Option<"dots", "dots", "::keratin::DotUnit", "::keratin::DotUnit::None",
+           "what sums products of bf16",
+           [{::llvm::cl::values(
+             clEnumValN(::keratin::DotUnit::None, "none", "ordinary FMA"),
+             clEnumValN(::keratin::DotUnit::Vectors, "vectors", "AVX512_BF16"),
+             clEnumValN(::keratin::DotUnit::Tiles, "tiles", "AMX"))}]>,
     Option<"vectorBits", "vector-bits", "unsigned", "256",
            "bits of a vector register of the target">,
     Option<"vectorRegisters", "vector-registers", "unsigned", "16",

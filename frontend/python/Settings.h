@@ -11,9 +11,9 @@ namespace keratin::python {
 /// The settings as keyword arguments, for the signatures that people read.
 #define KERATIN_SETTINGS_SIGNATURE                                             \
   "target: str | None = None, optimize: bool = True, threads: int = 0, "       \
-  "winograd: str = 'auto', unroll_factor: int = 1, checkpoint_every: int = "   \
-  "0, dump_after: str = '', dump_directory: str = '', time_passes: bool = "    \
-  "False"
+  "winograd: str = 'auto', precision: str = 'f32', unroll_factor: int = 1, "   \
+  "checkpoint_every: int = 0, dump_after: str = '', dump_directory: str = "    \
+  "'', time_passes: bool = False"
 
 /// Sets what the keywords of a call of `function` name. A TypeError for one
 /// that is no setting.

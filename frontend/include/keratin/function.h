@@ -49,6 +49,10 @@ struct CompileSettings {
   /// fewer multiplications and rounds differently: "off", "2" (F(2x2, 3x3)) or
   /// "4" (F(4x4, 3x3)) wherever that applies, or "auto".
   std::string winograd = "auto";
+  /// What the factors of matrix products, convolutions and recurrent steps are
+  /// rounded to: "f32", or "bf16" for about half the memory of weights and more
+  /// speed at some 3 significant digits. Sums are f32 all the same.
+  std::string precision = "f32";
   /// Steps of a loop in a row: 1 leaves loops rolled, k makes the code k times
   /// as large, 0 unrolls those that stay small.
   int64_t unrollFactor = 1;

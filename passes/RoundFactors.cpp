@@ -1,0 +1,290 @@
+//===- RoundFactors.cpp - factors of products become bf16 -----------------===//
+#include "passes/Passes.h"
+#include "passes/lower/Lower.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+
+namespace keratin {
+#define GEN_PASS_DEF_ROUNDFACTORS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// What is rounded
+//===----------------------------------------------------------------------===//
+
+bool isF32(Value tensor) {
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  return type && type.getElementType().isF32();
+}
+
+/// Loops that `map` goes along by themselves, as a window does not.
+llvm::SmallBitVector plainLoops(AffineMap map) {
+  llvm::SmallBitVector loops(map.getNumDims());
+  for (AffineExpr expr : map.getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      loops.set(dim.getPosition());
+  return loops;
+}
+
+bool hasWindow(linalg::GenericOp op) {
+  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+    return !op.getMatchingIndexingMap(input).isProjectedPermutation();
+  });
+}
+
+/// Whether `op` sums products of f32 over a dimension that both factors go
+/// along, and one of them is used again for an element that the other is not.
+bool isRoundedProduct(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
+      !llvm::all_of(op->getOperands(), isF32) ||
+      !linalg::detail::isContractionBody(
+          *op.getBlock(), [](Operation *product, Operation *sum) {
+            return isa<arith::MulFOp>(product) && isa<arith::AddFOp>(sum);
+          }))
+    return false;
+  AffineMap left = op.getMatchingIndexingMap(op.getDpsInputOperand(0));
+  AffineMap right = op.getMatchingIndexingMap(op.getDpsInputOperand(1));
+  llvm::SmallBitVector both = plainLoops(left);
+  both &= plainLoops(right);
+  bool sums = false, shares = false;
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
+    if (kind == utils::IteratorType::reduction)
+      sums |= both.test(loop);
+    else
+      shares |= left.isFunctionOfDim(loop) != right.isFunctionOfDim(loop);
+  }
+  return sums && shares;
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+/// To nearest, ties to even; a NaN stays one.
+uint16_t toBf16(float value) {
+  auto bits = llvm::bit_cast<uint32_t>(value);
+  uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  constexpr uint32_t infinity = 0x7f800000, quiet = 0x40;
+  bool isNan = (bits & 0x7fffffff) > infinity;
+  return uint16_t(isNan ? (bits >> 16) | quiet : rounded);
+}
+
+/// The elements of `from`, a resource of f32, as bf16 or as f32 again.
+ElementsAttr roundResource(DenseResourceElementsAttr from,
+                           RankedTensorType type) {
+  AsmResourceBlob *blob = from.getRawHandle().getBlob();
+  if (!blob)
+    return {}; // elided from a dump
+  ArrayRef<char> bytes = blob->getData();
+  size_t count = bytes.size() / sizeof(float);
+  bool narrow = type.getElementType().isBF16();
+  constexpr size_t alignment = 64;
+  AsmResourceBlob result = HeapAsmResourceBlob::allocate(
+      std::max<size_t>(count * (narrow ? 2 : 4), 1), alignment);
+  char *out = result.getMutableData().data();
+  for (size_t index = 0; index < count; ++index) {
+    float value;
+    std::memcpy(&value, bytes.data() + index * sizeof value, sizeof value);
+    uint16_t half = toBf16(value);
+    if (narrow) {
+      std::memcpy(out + index * sizeof half, &half, sizeof half);
+    } else {
+      uint32_t wide = uint32_t(half) << 16;
+      std::memcpy(out + index * sizeof wide, &wide, sizeof wide);
+    }
+  }
+  return DenseResourceElementsAttr::get(
+      type, (from.getRawHandle().getKey() + "_bf16").str(), std::move(result));
+}
+
+ElementsAttr roundElements(ElementsAttr from, RankedTensorType type) {
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(from))
+    return roundResource(resource, type);
+  auto dense = dyn_cast<DenseElementsAttr>(from);
+  if (!dense)
+    return {};
+  const llvm::fltSemantics &wanted =
+      cast<FloatType>(type.getElementType()).getFloatSemantics();
+  return dense.mapValues(type.getElementType(), [&](const APFloat &value) {
+    APFloat rounded = value;
+    bool lost = false;
+    rounded.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &lost);
+    rounded.convert(wanted, APFloat::rmNearestTiesToEven, &lost);
+    return rounded.bitcastToAPInt();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The rewrite
+//===----------------------------------------------------------------------===//
+
+/// Rounds values, each once.
+class Rounder {
+public:
+  explicit Rounder(MLIRContext *context) : b(context) {}
+
+  /// `value` rounded, as `element`: bf16, or f32 with the same values.
+  Value round(Value value, Type element);
+
+private:
+  Value make(Value value, RankedTensorType type);
+  Value moved(linalg::GenericOp op, RankedTensorType type);
+  Value padded(tensor::PadOp op, RankedTensorType type);
+  Value computed(Value value, RankedTensorType type);
+
+  OpBuilder b;
+  llvm::DenseMap<std::pair<Value, Type>, Value> known;
+  llvm::DenseMap<std::pair<Attribute, Type>, ElementsAttr> constants;
+};
+
+} // namespace
+
+Value Rounder::round(Value value, Type element) {
+  if (Value before = known.lookup({value, element}))
+    return before;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(value);
+  Value result =
+      make(value, cast<RankedTensorType>(value.getType()).clone(element));
+  known[{value, element}] = result;
+  return result;
+}
+
+/// What only moves elements is rounded before, where there may be fewer.
+Value Rounder::make(Value value, RankedTensorType type) {
+  Operation *op = value.getDefiningOp();
+  if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op)) {
+    auto from = cast<ElementsAttr>(constant.getValue());
+    ElementsAttr &rounded = constants[{from, type}];
+    if (!rounded)
+      rounded = roundElements(from, type);
+    if (rounded)
+      return arith::ConstantOp::create(b, op->getLoc(), rounded);
+  }
+  if (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op)) {
+    Value source = round(op->getOperand(0), type.getElementType());
+    Operation *view = b.clone(*op);
+    view->setOperand(0, source);
+    view->getResult(0).setType(type);
+    return view->getResult(0);
+  }
+  Value result;
+  if (auto pad = dyn_cast_or_null<tensor::PadOp>(op))
+    result = padded(pad, type);
+  else if (auto generic = dyn_cast_or_null<linalg::GenericOp>(op))
+    result = moved(generic, type);
+  return result ? result : computed(value, type);
+}
+
+/// A border of a number that rounding leaves as it is; null for others.
+Value Rounder::padded(tensor::PadOp op, RankedTensorType type) {
+  Value border = op.getConstantPaddingValue();
+  FloatAttr number;
+  if (!border || !matchPattern(border, m_Constant(&number)))
+    return {};
+  APFloat value = number.getValue();
+  bool lost = false;
+  value.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &lost);
+  if (lost)
+    return {};
+  Value source = round(op.getSource(), type.getElementType());
+  auto exact = FloatAttr::get(type.getElementType(), value.convertToDouble());
+  border = arith::ConstantOp::create(b, op.getLoc(), exact);
+  return tensor::PadOp::create(b, op.getLoc(), type, source,
+                               op.getMixedLowPad(), op.getMixedHighPad(),
+                               border, op.getNofold());
+}
+
+/// An op that copies elements elsewhere, as a transpose; null for others.
+Value Rounder::moved(linalg::GenericOp op, RankedTensorType type) {
+  auto yielded = dyn_cast<BlockArgument>(
+      op.getBody()->getTerminator()->getOperands().front());
+  auto empty = op.getDpsInitOperand(0)->get().getDefiningOp<tensor::EmptyOp>();
+  if (op.getNumDpsInputs() != 1 || op->getNumResults() != 1 || !empty ||
+      !isF32(op.getDpsInputOperand(0)->get()) ||
+      yielded != op.getBody()->getArgument(0) ||
+      !op.getMatchingIndexingMap(op.getDpsInputOperand(0)).isPermutation())
+    return {};
+  Value source = round(op.getDpsInputOperand(0)->get(), type.getElementType());
+  Value init =
+      tensor::EmptyOp::create(b, op.getLoc(), type, empty.getDynamicSizes());
+  return linalg::GenericOp::create(
+             b, op.getLoc(), type, source, init, op.getIndexingMapsArray(),
+             op.getIteratorTypesArray(),
+             [](OpBuilder &b, Location loc, ValueRange arguments) {
+               linalg::YieldOp::create(b, loc, arguments[0]);
+             })
+      .getResult(0);
+}
+
+Value Rounder::computed(Value value, RankedTensorType type) {
+  Location loc = value.getLoc();
+  AffineMap map = b.getMultiDimIdentityMap(type.getRank());
+  return lower::createParallel(
+      b, loc, type, lower::sizesOf(b, loc, value), value, map,
+      [&](OpBuilder &b, Location loc, ValueRange arguments) -> Value {
+        Value rounded =
+            arith::TruncFOp::create(b, loc, b.getBF16Type(), arguments[0]);
+        if (type.getElementType().isBF16())
+          return rounded;
+        return arith::ExtFOp::create(b, loc, type.getElementType(), rounded);
+      });
+}
+
+namespace {
+
+struct RoundFactors : impl::RoundFactorsBase<RoundFactors> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<linalg::GenericOp> products;
+    getOperation().walk([&](linalg::GenericOp op) {
+      if (isRoundedProduct(op))
+        products.push_back(op);
+    });
+    Rounder rounder(&getContext());
+    for (linalg::GenericOp op : products)
+      for (OpOperand *factor : op.getDpsInputOperands())
+        roundFactor(rounder, op, *factor);
+  }
+
+private:
+  /// Whether `value` is known now, or will be when the code is laid out.
+  static bool isConstant(Value value) {
+    while (auto *view = value.getDefiningOp())
+      if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(view))
+        value = view->getOperand(0);
+      else
+        break;
+    return value.getDefiningOp<arith::ConstantOp>();
+  }
+
+  void roundFactor(Rounder &rounder, linalg::GenericOp op, OpOperand &factor) {
+    OpBuilder b(&getContext());
+    // Windows are multiplied more often than they are read.
+    bool small = narrow || (isConstant(factor.get()) && !hasWindow(op));
+    Type element = small ? Type(b.getBF16Type()) : Type(b.getF32Type());
+    factor.set(rounder.round(factor.get(), element));
+    BlockArgument argument = op.getMatchingBlockArgument(&factor);
+    if (!small)
+      return;
+    argument.setType(element);
+    b.setInsertionPointToStart(op.getBody());
+    auto widened =
+        arith::ExtFOp::create(b, op.getLoc(), b.getF32Type(), argument);
+    argument.replaceAllUsesExcept(widened, widened);
+  }
+};
+
+} // namespace
+} // namespace keratin

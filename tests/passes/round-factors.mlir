@@ -1,0 +1,122 @@
+// RUN: keratin-opt %s --ktn-round-factors=narrow=true --canonicalize --split-input-file | FileCheck %s --check-prefixes=CHECK,NARROW
+// RUN: keratin-opt %s --ktn-round-factors --canonicalize --split-input-file | FileCheck %s --check-prefixes=CHECK,WIDE
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+#sums = affine_map<(m, n, k) -> (m, n)>
+
+// Weights are rounded now, to nearest even: 1 + 2^-8 and 1 + 3 * 2^-8 are halfway between two numbers
+// of bf16. Both products share what is rounded of x.
+// CHECK-LABEL: func @dense(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x2xf32>
+// CHECK-DAG:     arith.constant dense<{{\[}}[1.000000e+00, 1.015630e+00], [-2.000000e+00, 0x7F80]]> : tensor<2x2xbf16>
+// CHECK:         linalg.generic {{.+}} ins(%[[X]] : tensor<?x2xf32>)
+// CHECK:           arith.truncf %{{.+}} : f32 to bf16
+// WIDE-NEXT:       arith.extf %{{.+}} : bf16 to f32
+// NARROW:        } -> tensor<?x2xbf16>
+// WIDE:          } -> tensor<?x2xf32>
+// NARROW:        linalg.generic {{.+}} ins(%{{.+}}, %{{.+}} : tensor<?x2xbf16>, tensor<2x2xbf16>)
+// WIDE:          linalg.generic {{.+}} ins(%{{.+}}, %{{.+}} : tensor<?x2xf32>, tensor<2x2xbf16>)
+// CHECK-NOT:       truncf
+// CHECK:           arith.extf %{{.+}} : bf16 to f32
+// CHECK:           arith.mulf %{{.+}} : f32
+// CHECK:           arith.addf %{{.+}} : f32
+// CHECK-NOT:     truncf
+// CHECK:         return
+func.func @dense(%x: tensor<?x2xf32>) -> (tensor<?x2xf32>, tensor<?x2xf32>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense<[[1.00390625, 1.01171875], [-2.0, 3.4e38]]> : tensor<2x2xf32>
+  %v = arith.constant dense<2.0> : tensor<2x2xf32>
+  %n = tensor.dim %x, %c0 : tensor<?x2xf32>
+  %e = tensor.empty(%n) : tensor<?x2xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x2xf32>) -> tensor<?x2xf32>
+  %y = linalg.generic {indexing_maps = [#rows, #columns, #sums], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x2xf32>, tensor<2x2xf32>) outs(%f : tensor<?x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %p, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<?x2xf32>
+  %z = linalg.generic {indexing_maps = [#rows, #columns, #sums], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %v : tensor<?x2xf32>, tensor<2x2xf32>) outs(%f : tensor<?x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %p, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<?x2xf32>
+  return %y, %z : tensor<?x2xf32>, tensor<?x2xf32>
+}
+
+// -----
+
+#image = affine_map<(h, w, k, i, j, c) -> (h + i, w + j, c)>
+#kernel = affine_map<(h, w, k, i, j, c) -> (i, j, c, k)>
+#result = affine_map<(h, w, k, i, j, c) -> (h, w, k)>
+
+// An image is rounded inside of its border. Weights of a window stay f32 where nothing multiplies bf16.
+// CHECK-LABEL: func @conv(
+// NARROW-DAG:    arith.constant dense<1.000000e+00> : tensor<3x3x4x8xbf16>
+// WIDE-DAG:      arith.constant dense<1.000000e+00> : tensor<3x3x4x8xf32>
+// NARROW:        tensor.pad {{.+}}
+// NARROW:        } : tensor<6x6x4xbf16> to tensor<8x8x4xbf16>
+// WIDE:          } : tensor<6x6x4xf32> to tensor<8x8x4xf32>
+// CHECK:         linalg.generic
+// NARROW:          arith.extf
+// WIDE-NOT:        arith.extf
+// CHECK:           arith.mulf
+func.func @conv(%x: tensor<6x6x4xf32>) -> tensor<6x6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense<1.001> : tensor<3x3x4x8xf32>
+  %p = tensor.pad %x low[1, 1, 0] high[1, 1, 0] {
+  ^bb0(%h: index, %v: index, %c: index):
+    tensor.yield %zero : f32
+  } : tensor<6x6x4xf32> to tensor<8x8x4xf32>
+  %e = tensor.empty() : tensor<6x6x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<6x6x8xf32>) -> tensor<6x6x8xf32>
+  %y = linalg.generic {indexing_maps = [#image, #kernel, #result],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%p, %w : tensor<8x8x4xf32>, tensor<3x3x4x8xf32>) outs(%f : tensor<6x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %q, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<6x6x8xf32>
+  return %y : tensor<6x6x8xf32>
+}
+
+// -----
+
+#image = affine_map<(h, w, c, i, j) -> (h + i, w + j, c)>
+#kernel = affine_map<(h, w, c, i, j) -> (i, j, c)>
+#result = affine_map<(h, w, c, i, j) -> (h, w, c)>
+#row = affine_map<(m, k) -> (m, k)>
+#sum = affine_map<(m, k) -> (m)>
+
+// A depthwise window sums over no channels, and a sum of squares shares nothing.
+// CHECK-LABEL: func @others(
+// CHECK-NOT:     bf16
+// CHECK:         return
+func.func @others(%x: tensor<8x8x4xf32>, %w: tensor<3x3x4xf32>, %m: tensor<4x9xf32>) -> (tensor<6x6x4xf32>, tensor<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<6x6x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<6x6x4xf32>) -> tensor<6x6x4xf32>
+  %y = linalg.generic {indexing_maps = [#image, #kernel, #result],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<8x8x4xf32>, tensor<3x3x4xf32>) outs(%f : tensor<6x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %q, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<6x6x4xf32>
+  %e1 = tensor.empty() : tensor<4xf32>
+  %f1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<4xf32>) -> tensor<4xf32>
+  %z = linalg.generic {indexing_maps = [#row, #row, #sum], iterator_types = ["parallel", "reduction"]}
+      ins(%m, %m : tensor<4x9xf32>, tensor<4x9xf32>) outs(%f1 : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %q, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<4xf32>
+  return %y, %z : tensor<6x6x4xf32>, tensor<4xf32>
+}
