@@ -111,25 +111,38 @@ static Value dotVjp(OpBuilder &b, Location loc, Value dy, Value other,
                     const DotAxes &own, const DotAxes &others,
                     ArrayRef<int64_t> otherInResult) {
   auto batch = llvm::to_vector(llvm::seq<int64_t>(own.batch.size()));
-  Value product = DotGeneralOp::create(b, loc, dy, other, /*lhs_batch=*/batch,
-                                       /*rhs_batch=*/others.batch,
-                                       /*lhs_contract=*/otherInResult,
-                                       /*rhs_contract=*/others.free);
+  // The factor comes first whose axes do in the operand: then the product has
+  // its axes in the order of the operand more often.
+  bool otherFirst = !own.contract.empty() && !own.free.empty() &&
+                    own.contract.front() < own.free.front();
+  Value product =
+      otherFirst ? DotGeneralOp::create(b, loc, other, dy,
+                                        /*lhs_batch=*/others.batch,
+                                        /*rhs_batch=*/batch,
+                                        /*lhs_contract=*/others.free,
+                                        /*rhs_contract=*/otherInResult)
+                 : DotGeneralOp::create(b, loc, dy, other, /*lhs_batch=*/batch,
+                                        /*rhs_batch=*/others.batch,
+                                        /*lhs_contract=*/otherInResult,
+                                        /*rhs_contract=*/others.free);
 
   // The product has the axes batch, own free, and the contracted ones in the
-  // order in which they stand in `other`. Say where each axis comes from.
+  // order in which they stand in `other`; or the last two the other way round.
+  // Say where each axis comes from.
   size_t rank = own.batch.size() + own.free.size() + own.contract.size();
   SmallVector<int64_t> permutation(rank);
-  int64_t position = 0;
-  for (int64_t axis : llvm::concat<const int64_t>(own.batch, own.free))
-    permutation[axis] = position++;
   SmallVector<size_t> pairs(own.contract.size());
   std::iota(pairs.begin(), pairs.end(), 0);
   llvm::sort(pairs, [&](size_t left, size_t right) {
     return others.contract[left] < others.contract[right];
   });
-  for (size_t pair : pairs)
-    permutation[own.contract[pair]] = position++;
+  auto contracted = llvm::map_to_vector(
+      pairs, [&](size_t pair) { return own.contract[pair]; });
+  int64_t position = 0;
+  for (int64_t axis : llvm::concat<const int64_t>(
+           own.batch, otherFirst ? contracted : own.free,
+           otherFirst ? own.free : contracted))
+    permutation[axis] = position++;
   return permuteAxes(b, loc, product, permutation);
 }
 

@@ -149,6 +149,8 @@ private:
   bool followsInRegisters(linalg::GenericOp consumer, Value value,
                           const Members &members) const;
   void growEpilogue(Members &members);
+  bool join(Operation *op, Members &members) const;
+  bool growTogether(Members &members) const;
   void growPad(Members &members);
   void growRows(Members &members);
   void absorbProducers(Members &members);
@@ -275,10 +277,60 @@ void Grouper::growEpilogue(Members &members) {
       if (!next || position.lookup(user) < position.lookup(next))
         next = user;
     }
-    if (!next)
+    if (next)
+      members.insert(next);
+    else if (!growTogether(members))
       return growPad(members);
-    members.insert(next);
   }
+}
+
+/// Adds `op` to `members`, and before it the ops that lead from them to it.
+/// Fails where one of these is not elementwise or reads a value of the group
+/// elsewhere than at its own position; `members` may have grown by then.
+bool Grouper::join(Operation *op, Members &members) const {
+  if (!isFree(op) || !isElementwise(op) || op->getNumResults() != 1)
+    return false;
+  auto consumer = cast<linalg::GenericOp>(op);
+  if (readsElsewhere(consumer))
+    return false;
+  for (Value operand : consumer->getOperands()) {
+    Operation *def = operand.getDefiningOp();
+    if (!def || members.contains(def) || !isKernelOp(def))
+      continue;
+    bool follows = llvm::any_of(def->getOperands(), [&](Value input) {
+      return input.getDefiningOp() && members.contains(input.getDefiningOp());
+    });
+    if ((follows || dependsOn(def, members)) && !join(def, members))
+      return false;
+  }
+  bool inPlace = llvm::all_of(members, [&](Operation *member) {
+    return llvm::all_of(member->getResults(), [&](Value v) {
+      return readsAtOwnPosition(consumer, v);
+    });
+  });
+  if (inPlace)
+    members.insert(op);
+  return inPlace;
+}
+
+/// Grows `members` by a reader of its last value that needs others of its
+/// readers, and by those: a step of an optimizer makes several values of a
+/// gradient, and the new weights of all of them.
+bool Grouper::growTogether(Members &members) const {
+  SmallVector<Operation *> readers(members.back()->getUsers());
+  llvm::sort(readers, [&](Operation *a, Operation *b) {
+    return position.lookup(a) < position.lookup(b);
+  });
+  for (Operation *reader : readers) {
+    Members grown = members;
+    if (join(reader, grown) && llvm::none_of(grown, [&](Operation *op) {
+          return dependsOn(op, grown);
+        })) {
+      members = std::move(grown);
+      return true;
+    }
+  }
+  return false;
 }
 
 /// Takes in the pad of the last value when only that reads it: the value is

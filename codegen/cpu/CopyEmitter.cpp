@@ -89,13 +89,24 @@ void CopyEmitter::run() {
 /// Looks for operands whose neighbours along the lane are far apart, and which
 /// are contiguous along another dimension.
 void CopyEmitter::findTransposed() {
-  auto op =
-      lane && copies.size() == 1 && lanes >= 4 && llvm::isPowerOf2_32(lanes)
-          ? copies[0].source.getDefiningOp<linalg::GenericOp>()
-          : linalg::GenericOp();
-  if (!op || op.getNumReductionLoops() != 0 || op.getNumLoops() != shape.size())
+  if (!lane || lanes < 4 || !llvm::isPowerOf2_32(lanes))
     return;
-  for (const Access &access : accessesOf(kernel, op)) {
+  SmallVector<Access> accesses;
+  for (const Copy &copy : copies) {
+    auto op = copy.source.getDefiningOp<linalg::GenericOp>();
+    // The loops of all of them are the axes of what is made.
+    if (!op || op.getNumReductionLoops() != 0 ||
+        !op.getIndexingMapMatchingResult(cast<OpResult>(copy.source))
+             .isIdentity())
+      return;
+    for (const Access &access : accessesOf(kernel, op))
+      if (llvm::none_of(accesses, [&](const Access &other) {
+            return other.tensor == access.tensor &&
+                   other.position == access.position;
+          }))
+        accesses.push_back(access);
+  }
+  for (const Access &access : accesses) {
     auto type = cast<RankedTensorType>(access.tensor.getType());
     if (laneAccess(type, access.position, *lane) != LaneAccess::Gather ||
         type.getElementType().isInteger(1))
