@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/GateEmitter.h"
 
+#include "codegen/cpu/JoinVectors.h"
 #include "codegen/cpu/LaneReader.h"
 #include "codegen/cpu/Packing.h"
 #include "codegen/cpu/Roles.h"
@@ -47,11 +48,14 @@ private:
   void emitOuter(unsigned loop);
   void emitRows();
   void emitTile();
+  void prefetchAdded();
   void prefetchNext();
   Sums startSums();
   Sums reduce(ArrayRef<unsigned> loops, ValueRange sums);
   Sums step(ValueRange sums);
   void finish(ValueRange sums);
+  Position resultPlace(unsigned row, unsigned column);
+  void writeResults(ArrayRef<std::pair<unsigned, unsigned>> vectors);
   AffineExpr rowExpr(unsigned row);
   Position point(unsigned row, unsigned gate, unsigned column);
   unsigned width(unsigned column);
@@ -404,11 +408,54 @@ GateEmitter::Sums GateEmitter::step(ValueRange start) {
 }
 
 void GateEmitter::emitTile() {
+  prefetchAdded();
   Sums sums = reduce(reductions, startSums());
   // With more tiles of rows the block is read from the first cache.
   if (staticLoopExtent(root, gate - 1) == rows)
     prefetchNext();
   finish(sums);
+}
+
+/// Starts to load what is added to the sums of this tile: it may come from far,
+/// and the product takes long enough.
+void GateEmitter::prefetchAdded() {
+  llvm::SmallDenseSet<std::pair<Value, AffineMap>> asked;
+  auto ask = [&](Value tensor, AffineMap map, unsigned row, unsigned number,
+                 unsigned column, bool withGates) {
+    Position dims = point(row, number, column), place;
+    dims.truncate(lane + 1);
+    if (!withGates)
+      dims.erase(dims.begin() + gate);
+    for (AffineExpr expr : map.getResults())
+      place.push_back(canonical(expr.replaceDims(dims)));
+    if (!asked
+             .insert({tensor, AffineMap::get(root.getNumLoops(), 0, place,
+                                             b.getContext())})
+             .second)
+      return;
+    SmallVector<Value> indices;
+    for (AffineExpr expr : place)
+      indices.push_back(reader.at(expr));
+    memref::PrefetchOp::create(b, loc, kernel.memrefOf(tensor), indices,
+                               /*isWrite=*/false, /*localityHint=*/3,
+                               /*isDataCache=*/true);
+  };
+  for (auto op : kernel.from().getOps<linalg::GenericOp>()) {
+    bool withGates = op.getNumLoops() == lane + 1;
+    if (op == root || !(withGates || op.getNumLoops() == lane))
+      continue;
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      AffineMap map = op.getMatchingIndexingMap(operand);
+      if (!isa<BlockArgument>(operand->get()) ||
+          !map.isFunctionOfDim(op.getNumLoops() - 1) ||
+          !map.isFunctionOfDim(gate - 1))
+        continue;
+      for (unsigned row = 0; row < rows; ++row)
+        for (unsigned number = 0; number < (withGates ? gates : 1); ++number)
+          for (unsigned column = 0; column < columns; ++column)
+            ask(operand->get(), map, row, number, column, withGates);
+    }
+  }
 }
 
 /// Starts to load what the next block begins with: what is computed from the
@@ -454,15 +501,55 @@ void GateEmitter::finish(ValueRange sums) {
             ArrayRef(point(row, number, column)).take_front(lane + 1));
         reader.remember(root->getResult(0), place, width(column), {sum, {}});
       }
+  // Four at once: their long chains hide their latency only side by side.
+  SmallVector<std::pair<unsigned, unsigned>> vectors;
   for (unsigned row = 0; row < rows; ++row)
-    for (unsigned column = 0; column < columns; ++column)
-      for (auto [number, result] : llvm::enumerate(kernel.results())) {
-        Position place = point(row, 0, column);
-        place.truncate(lane + 1);
-        place.erase(place.begin() + gate);
-        Lanes lanes = reader.read(result, place, width(column));
-        reader.write(lanes, kernel.destination(number), place, width(column));
-      }
+    for (unsigned column = 0; column < columns; ++column) {
+      if (width(column) != lanes)
+        writeResults({{row, column}});
+      else
+        vectors.emplace_back(row, column);
+    }
+  for (ArrayRef<std::pair<unsigned, unsigned>> rest = vectors; !rest.empty();) {
+    size_t number = llvm::bit_floor(std::min<size_t>(rest.size(), 4));
+    writeResults(rest.take_front(number));
+    rest = rest.drop_front(number);
+  }
+}
+
+/// Where the results are that a row and a vector of units end in.
+Position GateEmitter::resultPlace(unsigned row, unsigned column) {
+  Position place = point(row, 0, column);
+  place.truncate(lane + 1);
+  place.erase(place.begin() + gate);
+  return place;
+}
+
+/// Computes and stores the results of some rows and vectors of units, of equal
+/// width.
+void GateEmitter::writeResults(
+    ArrayRef<std::pair<unsigned, unsigned>> vectors) {
+  unsigned width = this->width(vectors[0].second);
+  SmallVector<SmallVector<Value>> parts(kernel.results().size());
+  for (auto [row, column] : vectors)
+    for (auto [values, result] : llvm::zip_equal(parts, kernel.results())) {
+      Lanes lanes = reader.read(result, resultPlace(row, column), width);
+      values.push_back(reader.materialize(lanes, width));
+    }
+  VectorJoiner joiner(b, loc);
+  for (SmallVector<Value> &values : parts) {
+    if (values.size() == 1)
+      continue;
+    Value whole = joiner.join(values);
+    for (auto [number, value] : llvm::enumerate(values))
+      value = vector::ExtractStridedSliceOp::create(
+          b, loc, whole, ArrayRef<int64_t>{int64_t(number) * width},
+          ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
+  }
+  for (auto [number, values] : llvm::enumerate(parts))
+    for (auto [place, value] : llvm::zip_equal(vectors, values))
+      reader.write({value, {}}, kernel.destination(number),
+                   resultPlace(place.first, place.second), width);
 }
 
 bool emitGates(Kernel &kernel, const VectorUnit &unit) {

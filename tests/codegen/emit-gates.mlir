@@ -1,0 +1,43 @@
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+
+// What is added to the sums is asked for in front of the product: it may come
+// from far. What follows from the gates is computed for four rows as for one,
+// for the chains of a function hide each other's latency.
+// CHECK-LABEL: func private @step(
+// CHECK-SAME:    tensor<32x2x16xf32>}, %[[ADDED:[a-z0-9]+]]: memref<6x2x16xf32>
+// CHECK-COUNT-12: memref.prefetch %[[ADDED]][{{.+}}], read, locality<3>, data
+// CHECK-NOT:     memref.prefetch %[[ADDED]]
+// CHECK:         scf.for {{.+}} -> (vector<16xf32>,
+// CHECK:         arith.addf {{.+}} : vector<64xf32>
+// CHECK:         math.exp %{{.+}} : vector<64xf32>
+// CHECK-COUNT-4: vector.store %{{.+}} : memref<6x16xf32>, vector<16xf32>
+// CHECK:         math.exp %{{.+}} : vector<32xf32>
+// CHECK-COUNT-2: vector.store %{{.+}} : memref<6x16xf32>, vector<16xf32>
+// CHECK-NOT:     vector.store
+func.func private @step(%x: tensor<6x32xf32>, %w: tensor<32x2x16xf32> {ktn.constant}, %added: tensor<6x2x16xf32>, %out: tensor<6x16xf32>) -> tensor<6x16xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<6x2x16xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<6x2x16xf32>) -> tensor<6x2x16xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, g, n, k) -> (m, k)>, affine_map<(m, g, n, k) -> (k, g, n)>, affine_map<(m, g, n, k) -> (m, g, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<6x32xf32>, tensor<32x2x16xf32>) outs(%start : tensor<6x2x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<6x2x16xf32>
+  %e2 = tensor.empty() : tensor<6x2x16xf32>
+  %gates = linalg.generic {indexing_maps = [affine_map<(m, g, n) -> (m, g, n)>, affine_map<(m, g, n) -> (m, g, n)>, affine_map<(m, g, n) -> (m, g, n)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%sum, %added : tensor<6x2x16xf32>, tensor<6x2x16xf32>) outs(%e2 : tensor<6x2x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %t = arith.addf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<6x2x16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, 0, n)>, affine_map<(m, n) -> (m, 1, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%gates, %gates : tensor<6x2x16xf32>, tensor<6x2x16xf32>) outs(%out : tensor<6x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %g = math.exp %a : f32
+    %p = arith.mulf %g, %c : f32
+    linalg.yield %p : f32
+  } -> tensor<6x16xf32>
+  return %y : tensor<6x16xf32>
+}
