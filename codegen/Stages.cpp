@@ -155,6 +155,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.vectorRegisters = target.vectorRegisters;
   result.fma = target.fma;
   result.rounding = target.rounding;
+  result.avx512 = target.avx512;
   result.winograd = options.winograd;
   result.precision = options.precision;
   result.dots = target.dots;

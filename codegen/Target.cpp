@@ -118,6 +118,7 @@ static void measureVectors(Target &target) {
   if (facts.checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl")) {
     target.vectorBits = 512;
     target.vectorRegisters = 32;
+    target.avx512 = true;
     if (facts.checkFeatures("+avx512bf16"))
       target.dots = DotUnit::Vectors;
     // Linux alone lets a program ask for tiles the way our code does.
@@ -161,6 +162,7 @@ Target Target::clone() const {
   copy.vectorRegisters = vectorRegisters;
   copy.fma = fma;
   copy.rounding = rounding;
+  copy.avx512 = avx512;
   copy.dots = dots;
   copy.runsHere = runsHere;
   return copy;

@@ -19,6 +19,7 @@ struct Target {
   unsigned vectorRegisters = 16;
   bool fma = true;       ///< one instruction multiplies and adds
   bool rounding = true;  ///< one instruction rounds to an integer
+  bool avx512 = false;
   DotUnit dots = DotUnit::None;
   bool runsHere = false; ///< this process can execute the code
 

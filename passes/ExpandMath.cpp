@@ -3,6 +3,7 @@
 #include "passes/VectorMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -254,7 +255,7 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();
-    VectorMathTarget target{hasFma, hasRounding};
+    VectorMathTarget target{hasFma, hasRounding, hasAvx512};
     // What is made of functions that are expanded below.
     RewritePatternSet compounds(context);
     compounds.add<ExpandIntegerPower>(context);

@@ -140,6 +140,7 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
     ExpandMathOptions math;
     math.hasFma = options.fma;
     math.hasRounding = options.rounding;
+    math.hasAvx512 = options.avx512;
     pm.addPass(createExpandMath(math));
   } else {
     pm.addPass(createCallLibm());

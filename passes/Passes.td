@@ -253,8 +253,11 @@ def ExpandMath : Pass<"ktn-expand-math"> {
     Option<"hasFma", "has-fma", "bool", /*default=*/"true",
            "the target fuses multiply and add">,
     Option<"hasRounding", "has-rounding", "bool", /*default=*/"true",
-           "the target has floor, ceil, trunc and round to even">];
+           "the target has floor, ceil, trunc and round to even">,
+    Option<"hasAvx512", "has-avx512", "bool", /*default=*/"false",
+           "the target has AVX-512">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];

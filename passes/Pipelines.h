@@ -61,6 +61,8 @@ struct PipelineOptions {
   bool parallel = false;
   /// Whether one instruction multiplies and adds, and one rounds to an integer.
   bool fma = true, rounding = true;
+  /// Whether the target has AVX-512.
+  bool avx512 = false;
   Winograd winograd = Winograd::Auto;
   Precision precision = Precision::F32;
   DotUnit dots = DotUnit::None;

@@ -12,6 +12,7 @@
 #include "passes/VectorMathTable.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -175,6 +176,67 @@ Value VectorMath::withSignOf(Value magnitude, Value x) {
   return asFloat(orBits(asInteger(magnitude), signBit(x)));
 }
 
+/// Whether what AVX-512 does in one instruction applies to values of `type`.
+bool VectorMath::hasIntrinsics() const {
+  auto vector = dyn_cast<VectorType>(type);
+  return target.avx512 && !isDouble() &&
+         (!vector || (vector.getRank() == 1 && !vector.isScalable()));
+}
+
+/// The intrinsic `name` of 16 lanes for as many as there are; it `rounds` if
+/// it wants to be told how.
+Value VectorMath::intrinsic(StringRef name, ValueRange operands, bool rounds) {
+  constexpr int64_t lanes = 16;
+  auto wide = VectorType::get(lanes, b.getF32Type());
+  Value nothing = splat(b, wide, b.getF32FloatAttr(0));
+  Value all = arith::ConstantOp::create(b, b.getI16IntegerAttr(-1));
+  auto call = [&](ArrayRef<Value> values) -> Value {
+    SmallVector<Value> arguments(values);
+    arguments.append({nothing, all});
+    if (rounds) // as the machine is told to for everything else
+      arguments.push_back(arith::ConstantOp::create(b, b.getI32IntegerAttr(4)));
+    return LLVM::CallIntrinsicOp::create(b, wide, b.getStringAttr(name),
+                                         arguments)
+        .getResult(0);
+  };
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector) {
+    SmallVector<Value> values;
+    for (Value operand : operands)
+      values.push_back(vector::BroadcastOp::create(b, wide, operand));
+    return vector::ExtractOp::create(b, call(values), int64_t(0));
+  }
+  int64_t count = vector.getNumElements();
+  if (count == lanes)
+    return call(llvm::to_vector(operands));
+  Value result = splat(b, type, b.getF32FloatAttr(0));
+  for (int64_t at = 0; at < count; at += lanes) {
+    int64_t size = std::min(lanes, count - at);
+    SmallVector<Value> values;
+    for (Value operand : operands) {
+      Value part = vector::ExtractStridedSliceOp::create(
+          b, operand, ArrayRef(at), ArrayRef(size), ArrayRef<int64_t>(1));
+      if (size != lanes)
+        part = vector::InsertStridedSliceOp::create(
+            b, part, nothing, ArrayRef<int64_t>(0), ArrayRef<int64_t>(1));
+      values.push_back(part);
+    }
+    Value part = call(values);
+    if (size != lanes)
+      part = vector::ExtractStridedSliceOp::create(
+          b, part, ArrayRef<int64_t>(0), ArrayRef(size), ArrayRef<int64_t>(1));
+    result = vector::InsertStridedSliceOp::create(b, part, result, ArrayRef(at),
+                                                  ArrayRef<int64_t>(1));
+  }
+  return result;
+}
+
+/// 1 / x (1 + 2^-14) for positive numbers that are far from the ends of the
+/// normal ones.
+Value VectorMath::reciprocalTo14Bits(Value x) {
+  return intrinsic("llvm.x86.avx512.rcp14.ps.512", x, /*rounds=*/false);
+}
+
 /// x / divisor for a divisor in [1, 2], by its reciprocal: the division of 16
 /// lanes takes 16 cycles, in which they could be multiplied 32 times. The cubic
 /// p, whose relative error e is a Chebyshev polynomial, is off by 2^-9.1, and
@@ -182,6 +244,8 @@ Value VectorMath::withSignOf(Value magnitude, Value x) {
 Value VectorMath::dividedByOneToTwo(Value x, Value divisor) {
   if (isDouble() || !target.fma)
     return div(x, divisor);
+  if (hasIntrinsics())
+    return quotientBy(x, divisor, reciprocalTo14Bits(divisor));
   static constexpr double cubic[] = {2.828422784805298, -2.9393413066864014,
                                      1.3310225009918213, -0.2218370884656906};
   Value p = horner(divisor, cubic);
@@ -195,6 +259,8 @@ Value VectorMath::dividedByOneToTwo(Value x, Value divisor) {
 Value VectorMath::dividedByPositive(Value x, Value divisor) {
   if (isDouble() || !target.fma)
     return div(x, divisor);
+  if (hasIntrinsics())
+    return quotientBy(x, divisor, reciprocalTo14Bits(divisor));
   Value r = asFloat(subBits(integer(0x7ef127ea), asInteger(divisor)));
   Value e = fma(negate(divisor), r, constant(1.0));
   return quotientBy(x, divisor, fma(r, fma(e, e, e), r));
@@ -269,12 +335,32 @@ Value VectorMath::expTail(Value r, ArrayRef<double> coefficients) {
   return fma(mul(r, r), horner(r, coefficients), r);
 }
 
+/// e^r.
+Value VectorMath::expOfReduced(Value r) {
+  Value one = constant(1.0);
+  return fma(fma(horner(r, table.exp), r, one), r, one);
+}
+
+/// x 2^k for an x in [1/2, 2] and a 2^k that may underflow but is far from
+/// overflow: a number far below the normal ones is one among them times a
+/// constant.
+Value VectorMath::timesPowerOfTwo(Value x, const Reduced &reduced) {
+  if (hasIntrinsics())
+    return intrinsic("llvm.x86.avx512.mask.scalef.ps.512", {x, reduced.k},
+                     /*rounds=*/true);
+  double far = std::ldexp(1.0, 3 * table.mantissaBits);
+  return mul(mul(x, powerOfTwo(asInteger(reduced.shifted), far)),
+             constant(1 / far));
+}
+
 /// e^(x + low), where `low` may be null. 2^k in two factors, so that results
 /// underflow gradually and overflow to infinity without a test.
 Value VectorMath::scaledExp(Value x, Value low) {
   x = atMost(atLeast(x, table.expLow), table.expHigh);
   Reduced reduced = reduceByLn2(x);
   Value r = low ? add(reduced.r, low) : reduced.r;
+  if (hasIntrinsics()) // which overflow as well
+    return timesPowerOfTwo(expOfReduced(r), reduced);
   Value tail = expTail(r, table.exp);
   Value k = subBits(asInteger(reduced.shifted), integer(bitsOf(table.magic)));
   Value half = shiftRight(k, 1);
@@ -284,13 +370,9 @@ Value VectorMath::scaledExp(Value x, Value low) {
 
 Value VectorMath::exp(Value x) { return scaledExp(x, /*low=*/nullptr); }
 
-/// A number far below the normal ones is one among them times a constant.
 Value VectorMath::expOfNonPositive(Value x) {
-  double far = std::ldexp(1.0, 3 * table.mantissaBits);
   Reduced reduced = reduceByLn2(atLeast(x, table.expLow));
-  Value scale = powerOfTwo(asInteger(reduced.shifted), far);
-  return mul(fma(expTail(reduced.r, table.exp), scale, scale),
-             constant(1 / far));
+  return timesPowerOfTwo(expOfReduced(reduced.r), reduced);
 }
 
 Value VectorMath::expFlushed(Value x) {
@@ -320,13 +402,12 @@ Value VectorMath::tanh(Value x) {
   return withSignOf(abs(dividedByOneToTwo(m, add(m, constant(2.0)))), x);
 }
 
-/// z = e^-|x| is in [0, 1]: z / (1 + z) for negative x, or else 1 / (1 + z).
+/// z / (1 + z) with z = e^x, which is far from overflow where that rounds to 1.
 Value VectorMath::sigmoid(Value x) {
-  Value one = constant(1.0);
-  Value z =
-      expOfNonPositive(asFloat(orBits(asInteger(x), integer(bitsOf(-0.0)))));
-  Value top = select(lessThan(x, constant(0.0)), z, one);
-  return dividedByOneToTwo(top, add(one, z));
+  Reduced reduced =
+      reduceByLn2(atLeast(atMost(x, table.sigmoidIsOne), table.expLow));
+  Value z = timesPowerOfTwo(expOfReduced(reduced.r), reduced);
+  return dividedByPositive(z, add(z, constant(1.0)));
 }
 
 /// |x| < 0.9375: x + x p(x^2). Beyond, f32: 1 - 1/p(|x|)^8; f64:

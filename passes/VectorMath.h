@@ -13,14 +13,16 @@ struct VectorMathTable;
 struct VectorMathTarget {
   bool fma = true;
   bool rounding = true; ///< floor, ceil, trunc and round half to even
+  bool avx512 = false;  ///< times 2^k, and reciprocals to 14 bits, of f32
 };
 
-/// Writes elementary functions as straight lines of `arith` and `math.fma`: no
-/// table, no call, and no branch but for large angles and quotients. Special
-/// values and gradual underflow are right.
+/// Writes elementary functions as straight lines of `arith` and `math.fma`, and
+/// of two intrinsics of AVX-512 where the target has it: no table, no call, and
+/// no branch but for large angles and quotients. Special values and gradual
+/// underflow are right.
 ///
 /// Largest errors in units of the last place, over all f32 values (tests/ulp):
-/// exp 1.1, log 1.0, log1p 1.6, expm1 1.6, tanh 2.6, sigmoid 2.5, erf 3.0, sin
+/// exp 1.1, log 1.0, log1p 1.6, expm1 1.6, tanh 2.6, sigmoid 2.8, erf 3.0, sin
 /// and cos 1.8, pow 0.6. Of f64, sampled: 3.
 class VectorMath {
 public:
@@ -112,6 +114,10 @@ private:
   mlir::Value negate(mlir::Value x);
   mlir::Value dividedByOneToTwo(mlir::Value x, mlir::Value divisor);
   mlir::Value dividedByPositive(mlir::Value x, mlir::Value divisor);
+  bool hasIntrinsics() const;
+  mlir::Value intrinsic(llvm::StringRef name, mlir::ValueRange operands,
+                        bool rounds);
+  mlir::Value reciprocalTo14Bits(mlir::Value x);
   mlir::Value quotientBy(mlir::Value x, mlir::Value divisor,
                          mlir::Value reciprocal);
   mlir::Value signBit(mlir::Value x);
@@ -124,6 +130,8 @@ private:
 
   Reduced reduceByLn2(mlir::Value x);
   mlir::Value expTail(mlir::Value r, llvm::ArrayRef<double> coefficients);
+  mlir::Value expOfReduced(mlir::Value r);
+  mlir::Value timesPowerOfTwo(mlir::Value x, const Reduced &reduced);
   mlir::Value scaledExp(mlir::Value x, mlir::Value low);
   mlir::Value exponentAsFloat(mlir::Value exponent);
   LogParts splitForLog(mlir::Value x);

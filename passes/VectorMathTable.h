@@ -16,6 +16,7 @@ struct VectorMathTable {
   double ln2High, ln2Low; ///< the high part leaves room for k in a product
   double expLow, expHigh; ///< past them the result is 0 or infinite anyway
   double expFlushLow;     ///< k is here the exponent of +0
+  double sigmoidIsOne;    ///< so it is above: 1 + e^-x rounds to 1
   double expm1Low;        ///< e^x is here below half an ulp of 1
   uint64_t sqrtHalf;      ///< the bits of sqrt 1/2
   double log1pTiny;       ///< log1p(x) is x below

@@ -1,7 +1,7 @@
 //===- TileLoops.h - the loops around register tiles ------------*- C++ -*-===//
 //
-// What TileEmitter.cpp (the loops), TileSums.cpp (the tiles) and TileBlocks.cpp
-// (the operand in blocks) share.
+// What TileEmitter.cpp (the loops), TileSums.cpp (the tiles), TileFinish.cpp
+// (their outputs) and TileBlocks.cpp (the operand in blocks) share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_TILELOOPS_H
@@ -83,6 +83,10 @@ private:
   Position pointOf(unsigned row, unsigned column,
                    llvm::ArrayRef<mlir::AffineExpr> taps);
   void finishTile(mlir::ValueRange sums);
+  void finishFromMemory(mlir::ValueRange sums);
+  void finishColumns(const Position &point, unsigned width,
+                     llvm::ArrayRef<mlir::Value> sums);
+  llvm::ArrayRef<mlir::Value> memoryOfSums();
   bool sumsWholeVectors();
   bool finishesWithFunctions();
   unsigned columnsAtOnce(unsigned column);
@@ -103,6 +107,7 @@ private:
   unsigned innerRows = 1, outerRows = 1;
   llvm::SmallVector<Column> columns;
   mlir::Value panel;
+  Sums sumsInMemory;    ///< of the results of the root
   Packing packing = {}; ///< of the operand in blocks
 
   // A reduction in blocks.

@@ -267,77 +267,8 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
   return sums;
 }
 
-/// Whether computing the outputs takes functions, whose long chains hide their
-/// latency only side by side.
-bool TileEmitter::finishesWithFunctions() {
-  bool functions = false;
-  kernel.from().walk([&](Operation *op) {
-    functions |= isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
-                 op->getParentOp() != root;
-  });
-  return functions;
-}
-
-/// How many full vectors of columns from `column` on to finish as one.
-unsigned TileEmitter::columnsAtOnce(unsigned column) {
-  auto isFull = [&](unsigned other) {
-    return other < columns.size() && columns[other].width == tiling.lanes;
-  };
-  for (unsigned number : {4, 2})
-    if (llvm::all_of(llvm::seq(column, column + number), isFull))
-      return number;
-  return 1;
-}
-
-/// The vectors one behind the other.
-static Value joined(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
-  if (vectors.size() == 1)
-    return vectors[0];
-  size_t half = vectors.size() / 2;
-  Value left = joined(b, loc, vectors.take_front(half));
-  Value right = joined(b, loc, vectors.drop_front(half));
-  auto lanes = cast<VectorType>(left.getType()).getNumElements() * 2;
-  return vector::ShuffleOp::create(b, loc, left, right,
-                                   llvm::to_vector(llvm::seq<int64_t>(lanes)));
-}
-
-/// Computes the outputs from the sums, while those are in registers.
-void TileEmitter::finishTile(ValueRange sums) {
-  SmallVector<AffineExpr> taps(root.getNumLoops());
-  size_t results = root.getNumResults();
-  bool several = finishesWithFunctions();
-  for (unsigned row = 0; row < rows(); ++row)
-    for (unsigned column = 0, number = 1; column < columns.size();
-         column += number) {
-      number = several ? columnsAtOnce(column) : 1;
-      Position point = pointOf(row, column, taps);
-      unsigned width = columns[column].width * number;
-      for (OpResult result : root->getResults()) {
-        SmallVector<Value> parts;
-        for (unsigned next = column; next < column + number; ++next) {
-          Value sum = sums[(row * columns.size() + next) * results +
-                           result.getResultNumber()];
-          unsigned part = columns[next].width;
-          if (part != 0 && sumWidth(next) != part)
-            sum = vector::ExtractStridedSliceOp::create(
-                b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{part},
-                ArrayRef<int64_t>{1});
-          parts.push_back(sum);
-        }
-        AffineMap map = root.getIndexingMapMatchingResult(result);
-        reader.remember(result, at(map.getResults(), point), width,
-                        {joined(b, loc, parts), {}});
-      }
-      for (const Output &output : outputs) {
-        Lanes lanes =
-            reader.read(output.tensor, at(output.position, point), width);
-        reader.write(lanes, output.destination, at(output.place, point), width);
-      }
-    }
-}
-
 bool holdsSums(linalg::GenericOp root, ArrayRef<Output> outputs) {
-  if (outputs.size() != 1 || root.getNumResults() != 1 ||
+  if (outputs.empty() || root.getNumResults() != 1 ||
       getElementTypeOrSelf(outputs[0].tensor) !=
           getElementTypeOrSelf(root.getResult(0)))
     return false;

@@ -417,12 +417,18 @@ func.func private @vector(%x: tensor<1x512xf32>, %w: tensor<512x1024xf32>, %out:
 
 // -----
 
-// Functions of the sums are computed for neighbouring vectors as for one, for
-// the chains of a function hide each other's latency.
+// Functions of the sums are computed in a loop over the rows of the tile, for
+// neighbouring vectors as for one: so there are registers for their constants,
+// and their chains hide each other's latency.
 // CHECK-LABEL: func private @with_exp(
-// CHECK:         vector.shuffle {{.+}} : vector<16xf32>, vector<16xf32>
-// CHECK:         math.exp %{{.+}} : vector<32xf32>
-// CHECK:         vector.store %{{.+}} : memref<28x32xf32>, vector<32xf32>
+// CHECK:         %[[SUMS:.+]] = memref.alloca() {{.+}} : memref<448xf32>
+// CHECK:         scf.for %[[FIRST:.+]] = %c0 to %c28 step %c14
+// CHECK-COUNT-28:  vector.store %{{.+}}, %[[SUMS]]
+// CHECK:           scf.for %[[ROW:.+]] = %c0 to %c14 step %c1
+// CHECK:             %[[SUM:.+]] = vector.load %[[SUMS]]{{.+}} : memref<448xf32>, vector<32xf32>
+// CHECK:             %[[Y:.+]] = math.exp %[[SUM]] : vector<32xf32>
+// CHECK:             %[[PLACE:.+]] = arith.addi %[[FIRST]], %[[ROW]]
+// CHECK:             vector.store %[[Y]], %{{.+}}[%[[PLACE]], %c0] : memref<28x32xf32>, vector<32xf32>
 // AVX2-LABEL: func private @with_exp(
 // AVX2:         math.exp %{{.+}} : vector<16xf32>
 func.func private @with_exp(%x: tensor<28x64xf32>, %w: tensor<64x32xf32> {ktn.constant}, %out: tensor<28x32xf32>) -> tensor<28x32xf32> attributes {ktn.kernel = "matmul"} {
@@ -443,6 +449,70 @@ func.func private @with_exp(%x: tensor<28x64xf32>, %w: tensor<64x32xf32> {ktn.co
     linalg.yield %t : f32
   } -> tensor<28x32xf32>
   return %y : tensor<28x32xf32>
+}
+
+// -----
+
+// So are those of one row side by side, without a loop.
+// CHECK-LABEL: func private @row_with_exp(
+// CHECK-NOT:     memref.alloca
+// CHECK:         vector.shuffle {{.+}} : vector<16xf32>, vector<16xf32>
+// CHECK:         math.exp %{{.+}} : vector<32xf32>
+func.func private @row_with_exp(%x: tensor<1x64xf32>, %w: tensor<64x32xf32> {ktn.constant}, %out: tensor<1x32xf32>) -> tensor<1x32xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x32xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32xf32>) -> tensor<1x32xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1x64xf32>, tensor<64x32xf32>) outs(%start : tensor<1x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x32xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<1x32xf32>) outs(%out : tensor<1x32xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.exp %a : f32
+    linalg.yield %t : f32
+  } -> tensor<1x32xf32>
+  return %y : tensor<1x32xf32>
+}
+
+// -----
+
+// A window goes two ways, and so does the loop over its rows.
+// CHECK-LABEL: func private @window_with_exp(
+// CHECK-SAME:    %[[R:[^:]+]]: memref<8x8x16xf32>, %{{[^:]+}}: memref<8x8x16xf32>)
+// CHECK:         %[[SUMS:.+]] = memref.alloca() {{.+}} : memref<256xf32>
+// CHECK:         scf.for %[[H:.+]] = %c0 to %c8 step %c4
+// CHECK:           scf.for %[[V:.+]] = %c0 to %c8 step %c4
+// CHECK-COUNT-16:      vector.store %{{.+}}, %[[SUMS]]
+// CHECK:             scf.for %[[DOWN:.+]] = %c0 to %c4 step %c1
+// CHECK:               scf.for %[[ALONG:.+]] = %c0 to %c4 step %c1
+// CHECK:                 vector.load %[[SUMS]]
+// CHECK:                 %[[ROW:.+]] = arith.addi %[[H]], %[[DOWN]]
+// CHECK:                 %[[COLUMN:.+]] = arith.addi %[[V]], %[[ALONG]]
+// CHECK:                 vector.load %[[R]][%[[ROW]], %[[COLUMN]],
+// CHECK:                 math.exp
+func.func private @window_with_exp(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>, %r: tensor<8x8x16xf32>, %out: tensor<8x8x16xf32>) -> tensor<8x8x16xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8x16xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8x16xf32>) -> tensor<8x8x16xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(h, v, c, y, z) -> (h + y, v + z, c)>, affine_map<(h, v, c, y, z) -> (y, z, c)>, affine_map<(h, v, c, y, z) -> (h, v, c)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<10x10x16xf32>, tensor<3x3x16xf32>) outs(%start : tensor<8x8x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8x16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(h, v, c) -> (h, v, c)>, affine_map<(h, v, c) -> (h, v, c)>, affine_map<(h, v, c) -> (h, v, c)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%sum, %r : tensor<8x8x16xf32>, tensor<8x8x16xf32>) outs(%out : tensor<8x8x16xf32>) {
+  ^bb0(%a: f32, %q: f32, %o: f32):
+    %u = math.exp %a : f32
+    %t = arith.addf %u, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8x16xf32>
+  return %y : tensor<8x8x16xf32>
 }
 
 // -----

@@ -41,6 +41,16 @@ TEST_P(EveryFunction, KeepsItsBoundOnScalars) {
   expectWithinBound(form);
 }
 
+// The intrinsics of one register, for several, a part of one, and a scalar.
+TEST_P(EveryFunction, KeepsItsBoundWithAvx512) {
+  KernelForm form;
+  form.avx512 = true;
+  for (unsigned lanes : {16, 64, 4, 0}) {
+    form.lanes = lanes;
+    expectWithinBound(form);
+  }
+}
+
 // The products of the polynomials are then rounded too.
 TEST_P(EveryFunction, LosesHalfAnUlpWithoutFma) {
   KernelForm form;

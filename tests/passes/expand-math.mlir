@@ -1,5 +1,6 @@
 // RUN: keratin-opt %s --ktn-expand-math --split-input-file | FileCheck %s
 // RUN: keratin-opt %s --ktn-expand-math="has-fma=false has-rounding=false" --split-input-file | FileCheck %s --check-prefix=PLAIN
+// RUN: keratin-opt %s --ktn-expand-math="has-avx512" --split-input-file | FileCheck %s --check-prefix=AVX512
 
 // A vector keeps its width, and no op of libm is left.
 // CHECK-LABEL: func @functions(
@@ -162,6 +163,33 @@ func.func @sigmoid(%x: vector<16xf32>) -> vector<16xf32> {
   %5 = arith.addf %2, %one : vector<16xf32>
   %6 = arith.divf %4, %5 : vector<16xf32>
   return %6 : vector<16xf32>
+}
+
+// AVX-512 multiplies by 2^k and finds reciprocals: of 16 lanes at once.
+// AVX512-LABEL: func @wide_exp(
+// AVX512-COUNT-2: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"({{.+}}) : (vector<16xf32>, vector<16xf32>, vector<16xf32>, i16, i32) -> vector<16xf32>
+// AVX512-NOT:     llvm.call_intrinsic
+func.func @wide_exp(%x: vector<32xf32>) -> vector<32xf32> {
+  %0 = math.exp %x : vector<32xf32>
+  return %0 : vector<32xf32>
+}
+
+// AVX512-LABEL: func @scalar_tanh(
+// AVX512:         %[[WIDE:.+]] = vector.broadcast %{{.+}} : f32 to vector<16xf32>
+// AVX512:         llvm.call_intrinsic "llvm.x86.avx512.rcp14.ps.512"(%[[WIDE]],
+// AVX512:         vector.extract
+func.func @scalar_tanh(%x: f32) -> f32 {
+  %0 = math.tanh %x : f32
+  return %0 : f32
+}
+
+// Of f32, that is.
+// AVX512-LABEL: func @wide_exp_of_f64(
+// AVX512-NOT:     llvm.call_intrinsic
+// AVX512:         return
+func.func @wide_exp_of_f64(%x: vector<8xf64>) -> vector<8xf64> {
+  %0 = math.exp %x : vector<8xf64>
+  return %0 : vector<8xf64>
 }
 
 // Another quotient stays one.

@@ -73,14 +73,15 @@ static llvm::SmallVector<char, 0> compileObject(llvm::StringRef text,
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
   PassManager passes(&context);
+  Target target = orExit(parseTarget("native", /*optimize=*/true));
   PipelineOptions options;
   options.fma = form.fma;
   options.rounding = form.rounding;
+  options.avx512 = form.avx512 && target.avx512;
   addLowerToLlvm(passes, options);
   if (!module || failed(passes.run(*module)))
     llvm::report_fatal_error("the kernel of a test must lower");
 
-  Target target = orExit(parseTarget("native", /*optimize=*/true));
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code = orExit(translate(
       splitUnits(std::move(module), "kernel"), 0, target, llvmContext));

@@ -15,15 +15,20 @@ int main(int argc, char **argv) {
   for (const Function &function : functions()) {
     if (std::strcmp(only, "all") != 0 && std::strcmp(only, function.name) != 0)
       continue;
-    Errors errors = sweep(function, KernelForm(), stride ? stride : 1);
-    std::printf("%-8s %.3f ulp (bound %.1f) at %.9g, %llu wrong special values "
-                "(%.9g), %llu checked\n",
-                function.name, errors.worst, function.bound, errors.worstAt,
-                static_cast<unsigned long long>(errors.wrongSpecial),
-                errors.wrongAt,
-                static_cast<unsigned long long>(errors.checked));
-    std::fflush(stdout);
-    good &= errors.worst <= function.bound && errors.wrongSpecial == 0;
+    for (bool avx512 : {false, true}) {
+      KernelForm form;
+      form.avx512 = avx512;
+      Errors errors = sweep(function, form, stride ? stride : 1);
+      std::printf(
+          "%-8s %s %.3f ulp (bound %.1f) at %.9g, %llu wrong special values "
+          "(%.9g), %llu checked\n",
+          function.name, avx512 ? "avx512" : "plain ", errors.worst,
+          function.bound, errors.worstAt,
+          static_cast<unsigned long long>(errors.wrongSpecial), errors.wrongAt,
+          static_cast<unsigned long long>(errors.checked));
+      std::fflush(stdout);
+      good &= errors.worst <= function.bound && errors.wrongSpecial == 0;
+    }
   }
   return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
