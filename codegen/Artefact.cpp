@@ -4,6 +4,7 @@
 #include "codegen/EntryPoint.h"
 #include "codegen/Hooks.h"
 #include "codegen/StateCode.h"
+#include "codegen/TileCode.h"
 #include "codegen/VariantCode.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -70,6 +71,7 @@ private:
   void defineProfileFunction(GlobalVariable *hook, GlobalVariable *user);
 
   void checkBatch(EntryPoint &entry, const Signature &signature, Value *batch);
+  void checkTiles(EntryPoint &entry);
   Value *arenaBytes(EntryPoint &entry, const Signature &signature,
                     Value *batch);
   void callFunction(EntryPoint &entry, const Signature &signature,
@@ -91,6 +93,7 @@ private:
   const ArtefactOptions &options;
   IRBuilder<> b;                       // for types and constants
   Function *variantFunction = nullptr; // where there are variants
+  Function *tileFunction = nullptr;    // where kernels use tile registers
 };
 
 } // namespace
@@ -111,6 +114,13 @@ void ArtefactBuilder::checkBatch(EntryPoint &entry, const Signature &signature,
   Value *fromZero = b.CreateSub(batch, b.getInt64(1));
   entry.returnIf(b.CreateICmpUGE(fromZero, b.getInt64(signature.maxBatch())),
                  KTN_BATCH_OUT_OF_RANGE);
+}
+
+/// Refuses to run where tile registers are missing.
+void ArtefactBuilder::checkTiles(EntryPoint &entry) {
+  if (tileFunction)
+    entry.returnIf(entry.b.CreateIsNull(entry.b.CreateCall(tileFunction)),
+                   KTN_CPU_UNSUPPORTED);
 }
 
 Value *ArtefactBuilder::arenaBytes(EntryPoint &entry,
@@ -147,6 +157,7 @@ void ArtefactBuilder::callFunction(EntryPoint &entry,
   for (Value *argument : arguments)
     types.push_back(argument->getType());
   auto *type = FunctionType::get(b.getVoidTy(), types, /*isVarArg=*/false);
+  checkTiles(entry);
   if (model.variants.empty()) {
     entry.b.CreateCall(codeOf(signature.function, type), arguments);
     return;
@@ -286,6 +297,7 @@ void ArtefactBuilder::buildInit() {
     entry.returnIf(entry.b.CreateICmpSLT(entry.b.CreateCall(variantFunction),
                                          b.getInt32(0)),
                    KTN_CPU_UNSUPPORTED);
+  checkTiles(entry);
   Value *weights = Constant::getNullValue(pointer);
   if (external) {
     weights = entry.argument(next++);
@@ -528,6 +540,8 @@ void ArtefactBuilder::build() {
   if (!model.variants.empty())
     variantFunction =
         buildVariantFunction(module, model.variants, options.name + "_variant");
+  if (usesTiles(model))
+    tileFunction = buildTileFunction(module, options.name + "_tiles");
   Function *setProfile = options.profile ? buildSetProfile() : nullptr;
   for (const Signature &signature : model.functions) {
     if (!options.descriptorOnly)

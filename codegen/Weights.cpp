@@ -2,6 +2,7 @@
 #include "codegen/Weights.h"
 
 #include "codegen/cpu/Packing.h"
+#include "codegen/cpu/PairPacking.h"
 #include "codegen/cpu/WinogradMath.h"
 #include "keratin/abi.h"
 
@@ -111,12 +112,41 @@ static LogicalResult copyTransformed(ElementsAttr elements,
   return success();
 }
 
+/// Elements in pairs, as `packing`, `{block, dim, outer, pairs, type}`, asks.
+static LogicalResult copyPairs(ElementsAttr elements, DictionaryAttr packing,
+                               MutableArrayRef<char> out) {
+  auto dim = packing.getAs<IntegerAttr>("dim");
+  auto block = packing.getAs<IntegerAttr>("block");
+  auto outer = packing.getAs<DenseI64ArrayAttr>("outer");
+  auto sums = packing.getAs<DenseI64ArrayAttr>("pairs");
+  auto typeAttr = packing.getAs<TypeAttr>("type");
+  auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
+                       : RankedTensorType();
+  if (!dim || !block || !outer || !sums || !type || !type.hasStaticShape() ||
+      type.getNumElements() != elements.getNumElements() ||
+      block.getInt() > static_cast<int64_t>(out.size()))
+    return failure();
+  PairPacking order = {dim.getInt(), block.getInt(),
+                       llvm::to_vector(outer.asArrayRef()),
+                       llvm::to_vector(sums.asArrayRef())};
+  if (!isValid(order, type) || !fills(pairedType(type, order), out))
+    return failure();
+  std::vector<char> copy;
+  FailureOr<ArrayRef<char>> plain = bytesOf(elements, type, copy);
+  if (failed(plain))
+    return failure();
+  packPairs(*plain, type, order, out);
+  return success();
+}
+
 /// Elements in the order that `packing`, `{block, dim, type}` and where it has
 /// some `outer`, asks for.
 static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
                                 MutableArrayRef<char> out) {
   if (packing.contains("winograd"))
     return copyTransformed(elements, packing, out);
+  if (packing.contains("pairs"))
+    return copyPairs(elements, packing, out);
   auto dim = packing.getAs<IntegerAttr>("dim");
   auto block = packing.getAs<IntegerAttr>("block");
   auto typeAttr = packing.getAs<TypeAttr>("type");

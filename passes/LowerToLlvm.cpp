@@ -150,7 +150,8 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
   pm.addPass(createRoundToBf16());
   arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = true;
+  // What has dot products of bf16 also rounds to it.
+  expand.includeBf16 = !options.optimize || options.dots == DotUnit::None;
   pm.addPass(arith::createArithExpandOpsPass(expand));
 }
 

@@ -6,8 +6,8 @@ include "mlir/Pass/PassBase.td"
 
 class EmitKernels<string mnemonic> : Pass<mnemonic, "::mlir::ModuleOp"> {
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
 }
 
@@ -38,6 +38,11 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
     An argument marked `ktn.constant` may be wanted in another order: its type
     is then the one of `packedType` (codegen/cpu/Packing.h), with the
     attributes `ktn.packed = {dim, block}` and `ktn.unpacked_type`.
+
+    A product of factors of bf16 that are summed up in f32 becomes dot products
+    of pairs of neighbours where `dots` says that the target has them; the right
+    factor is packed in pairs then (codegen/cpu/PairPacking.h), `ktn.packed =
+    {block, dim, outer, pairs}`. Tile registers are LLVM intrinsics already.
 
     What no tile fits becomes the loops of `ktn-emit-plain-loops`.
 

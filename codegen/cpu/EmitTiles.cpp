@@ -1,5 +1,6 @@
 //===- EmitTiles.cpp - kernels as register tiles --------------------------===//
 #include "codegen/cpu/CpuPasses.h"
+#include "codegen/cpu/Dots.h"
 #include "codegen/cpu/GateEmitter.h"
 #include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/KernelForm.h"
@@ -112,7 +113,11 @@ static bool shift(Position &position, ArrayRef<int64_t> low) {
 /// Emits `root` and what follows from it; false when no tile fits.
 static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
                      ArrayRef<Output> outputs, const VectorUnit &unit,
-                     Winograd winograd) {
+                     Winograd winograd, DotUnit dots) {
+  if (std::optional<DotPlan> plan = planDots(kernel, root, dots)) {
+    emitDots(kernel, root, *plan, outputs);
+    return true;
+  }
   if (std::optional<WinogradPlan> plan =
           planWinograd(kernel, root, unit, winograd)) {
     emitWinograd(kernel, root, *plan, outputs);
@@ -131,7 +136,7 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
 
 /// Emits the kernel in tile form; false when it has another.
 static bool emitTileForm(Kernel &kernel, const VectorUnit &unit,
-                         Winograd winograd) {
+                         Winograd winograd, DotUnit dots) {
   if (!isTileForm(kernel))
     return false;
   SmallVector<linalg::GenericOp> roots;
@@ -162,7 +167,8 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit,
     if (pad)
       borders.push_back({pad, destination});
   }
-  if (!outputs.empty() && !emitRoot(kernel, roots[0], outputs, unit, winograd))
+  if (!outputs.empty() &&
+      !emitRoot(kernel, roots[0], outputs, unit, winograd, dots))
     return false;
   for (auto [pad, destination] : borders)
     emitPadBorder(kernel, pad, destination, unit);
@@ -181,8 +187,8 @@ void EmitTiles::runOnOperation() {
     Kernel kernel(func);
     if (parts.lookup(func.getName()) > 1)
       kernel.allowParts();
-    if (!emitTileForm(kernel, unit, winograd) && !emitGates(kernel, unit) &&
-        !emitRows(kernel, unit)) {
+    if (!emitTileForm(kernel, unit, winograd, dots) &&
+        !emitGates(kernel, unit) && !emitRows(kernel, unit)) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))
         return signalPassFailure();

@@ -1,0 +1,240 @@
+//===- DotPlan.cpp - when and how sums of products of bf16 are dots -------===//
+#include "codegen/cpu/Dots.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+class DotPlanner {
+public:
+  DotPlanner(Kernel &kernel, linalg::GenericOp root, DotUnit unit)
+      : kernel(kernel), root(root) {
+    plan.unit = unit;
+  }
+
+  std::optional<DotPlan> run();
+
+private:
+  bool isSumOfProducts();
+  bool findFactors();
+  bool sortLoops();
+  bool measureLeft();
+  bool pickSteps();
+  bool packRight();
+  void pickRows();
+
+  int64_t extent(unsigned loop) { return staticLoopExtent(root, loop); }
+  AffineMap mapOf(OpOperand *operand) {
+    return root.getMatchingIndexingMap(operand);
+  }
+
+  Kernel &kernel;
+  linalg::GenericOp root;
+  DotPlan plan = {};
+};
+} // namespace
+
+/// Products of two numbers of bf16, summed up from zero in f32.
+bool DotPlanner::isSumOfProducts() {
+  if (root.getNumDpsInputs() != 2 || root->getNumResults() != 1 ||
+      !getElementTypeOrSelf(root.getResult(0)).isF32() ||
+      !linalg::detail::isContractionBody(
+          *root.getBody(), [](Operation *product, Operation *sum) {
+            return isa<arith::MulFOp>(product) && isa<arith::AddFOp>(sum);
+          }))
+    return false;
+  // What is between a factor and its product widens it and no more.
+  for (Operation &op : root.getBody()->without_terminator())
+    if (!isa<arith::ExtFOp, arith::MulFOp, arith::AddFOp>(op))
+      return false;
+  auto fill = root.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) &&
+         llvm::all_of(root.getDpsInputOperands(), [&](OpOperand *input) {
+           return getElementTypeOrSelf(input->get()).isBF16() &&
+                  kernel.memrefOf(input->get());
+         });
+}
+
+/// The columns are the innermost loop of the output; one factor has them.
+bool DotPlanner::findFactors() {
+  AffineMap output = mapOf(root.getDpsInitOperand(0));
+  std::optional<unsigned> lane;
+  for (AffineExpr expr : output.getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr);
+        dim && extent(dim.getPosition()) != 1)
+      lane = dim.getPosition();
+  if (!lane || ShapedType::isDynamic(extent(*lane)))
+    return false;
+  plan.lane = *lane;
+  plan.columns = extent(*lane);
+  OpOperand *first = root.getDpsInputOperand(0),
+            *second = root.getDpsInputOperand(1);
+  if (mapOf(first).isFunctionOfDim(*lane))
+    std::swap(first, second);
+  plan.left = first;
+  plan.right = second;
+  return !mapOf(first).isFunctionOfDim(*lane) &&
+         mapOf(second).isFunctionOfDim(*lane) && first->get() != second->get();
+}
+
+bool DotPlanner::sortLoops() {
+  AffineMap left = mapOf(plan.left), right = mapOf(plan.right);
+  for (auto [loop, kind] : llvm::enumerate(root.getIteratorTypesArray())) {
+    if (extent(loop) == 0)
+      return false;
+    if (loop == plan.lane || extent(loop) == 1)
+      continue;
+    bool inLeft = left.isFunctionOfDim(loop),
+         inRight = right.isFunctionOfDim(loop);
+    if (kind == utils::IteratorType::reduction) {
+      if (!inLeft || !inRight || ShapedType::isDynamic(extent(loop)))
+        return false;
+      plan.sums.push_back(loop);
+    } else if (inRight) {
+      plan.outer.push_back(loop);
+    } else {
+      plan.rows.push_back(loop);
+    }
+  }
+  return !plan.sums.empty();
+}
+
+/// Distances in the left factor, which is read at sums of multiples of loops.
+bool DotPlanner::measureLeft() {
+  auto type = cast<MemRefType>(kernel.memrefOf(plan.left->get()).getType());
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0)
+    return false;
+  plan.strides.assign(root.getNumLoops(), 0);
+  SmallVector<AffineExpr> zeros(root.getNumLoops(),
+                                getAffineConstantExpr(0, root.getContext()));
+  for (auto [expr, stride] :
+       llvm::zip_equal(mapOf(plan.left).getResults(), strides)) {
+    auto first = dyn_cast<AffineConstantExpr>(expr.replaceDims(zeros));
+    if (!first || ShapedType::isDynamic(stride))
+      return false;
+    plan.start += first.getValue() * stride;
+    for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+      std::optional<int64_t> step = laneStep(expr, loop);
+      if (!step)
+        return false;
+      plan.strides[loop] += *step * stride;
+    }
+  }
+  return llvm::all_of(plan.strides, [](int64_t stride) { return stride >= 0; });
+}
+
+/// How many elements of a sum each step takes: as many as fit, the same number
+/// in each, and whole pairs.
+bool DotPlanner::pickSteps() {
+  llvm::sort(plan.sums, [&](unsigned one, unsigned other) {
+    return std::pair(-plan.strides[one], one) <
+           std::pair(-plan.strides[other], other);
+  });
+  for (unsigned loop : llvm::reverse(plan.sums)) {
+    if (plan.strides[loop] != plan.depth)
+      break;
+    plan.depth *= extent(loop);
+    ++plan.inner;
+  }
+  int64_t most = plan.unit == DotUnit::Tiles ? 32 : 2;
+  for (int64_t steps = llvm::divideCeil(plan.depth, most); steps <= plan.depth;
+       ++steps)
+    if (plan.depth % steps == 0 && plan.depth / steps % 2 == 0) {
+      plan.step = plan.depth / steps;
+      break;
+    }
+  // Of a step of few elements a tile is mostly empty.
+  constexpr int64_t leastOfTile = 12;
+  return plan.inner != 0 && plan.step != 0 &&
+         (plan.unit != DotUnit::Tiles || plan.step >= leastOfTile);
+}
+
+/// The right factor is read along whole loops, each in a dimension of its own.
+bool DotPlanner::packRight() {
+  auto argument = dyn_cast<BlockArgument>(plan.right->get());
+  if (!argument || !argument.hasOneUse() ||
+      !kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"))
+    return false;
+  plan.packing.block = plan.block;
+  plan.packing.dim = -1;
+  AffineMap map = mapOf(plan.right);
+  auto dimOf = [&](unsigned loop) -> int64_t {
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      if (expr == getAffineDimExpr(loop, root.getContext()))
+        return int64_t(dim);
+    return -1;
+  };
+  // Dimensions of one element are of no loop.
+  auto type = cast<RankedTensorType>(plan.right->get().getType());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.getDimSize(dim) == 1)
+      plan.packing.outer.push_back(dim);
+  for (unsigned loop : plan.outer)
+    plan.packing.outer.push_back(dimOf(loop));
+  for (unsigned loop : plan.sums)
+    plan.packing.sums.push_back(dimOf(loop));
+  plan.packing.dim = dimOf(plan.lane);
+  return isValid(plan.packing, type);
+}
+
+/// Rows at one distance are done together, in tiles of one height.
+void DotPlanner::pickRows() {
+  // With vectors, rows by two vectors are sums in registers.
+  int64_t most = plan.unit == DotUnit::Tiles ? 16 : 12;
+  plan.runRows = 1;
+  int64_t stride = 0;
+  for (unsigned loop : llvm::reverse(plan.rows)) {
+    if (plan.run != 0 && plan.strides[loop] != stride * *plan.runRows)
+      break;
+    if (plan.run == 0)
+      stride = plan.strides[loop];
+    if (ShapedType::isDynamic(extent(loop))) {
+      if (plan.run == 0) {
+        plan.runRows = std::nullopt;
+        ++plan.run;
+      }
+      break;
+    }
+    plan.runRows = *plan.runRows * extent(loop);
+    ++plan.run;
+  }
+  plan.height = plan.runRows
+                    ? int64_t(llvm::divideCeil(
+                          *plan.runRows, llvm::divideCeil(*plan.runRows, most)))
+                    : most;
+}
+
+std::optional<DotPlan> DotPlanner::run() {
+  if (!isSumOfProducts() || !findFactors() || !sortLoops() || !measureLeft() ||
+      !pickSteps())
+    return std::nullopt;
+  plan.block = 32;
+  if (!packRight())
+    return std::nullopt;
+  pickRows();
+  // To set up tiles takes as long as so many products.
+  constexpr int64_t leastProducts = 1024;
+  int64_t products = plan.columns;
+  for (unsigned loop : plan.sums)
+    products *= extent(loop);
+  if (plan.columns < 4 || products < leastProducts)
+    return std::nullopt;
+  return plan;
+}
+
+std::optional<DotPlan> planDots(Kernel &kernel, linalg::GenericOp root,
+                                DotUnit unit) {
+  if (unit == DotUnit::None)
+    return std::nullopt;
+  return DotPlanner(kernel, root, unit).run();
+}
+
+} // namespace keratin

@@ -1,0 +1,57 @@
+//===- Dots.h - sums of products of bf16 ------------------------*- C++ -*-===//
+//
+// A root whose factors are bf16 and whose sums are f32 is computed by
+// instructions that multiply pairs of neighbours along the sum: in tiles (AMX:
+// 16 rows by 16 columns by 16 pairs) or in lanes of vectors (AVX512_BF16: one
+// row by 16 columns by a pair). Both read the left factor, which has the rows,
+// where it is, and the right one, which has the columns, in blocks of pairs
+// (codegen/cpu/PairPacking.h), packed ahead of time or into a panel.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_CPU_DOTS_H
+#define KERATIN_CODEGEN_CPU_DOTS_H
+
+#include "codegen/cpu/PairPacking.h"
+#include "codegen/cpu/TileEmitter.h"
+#include "passes/Pipelines.h"
+
+namespace keratin {
+
+/// How such a root is computed. Loops are by their number in the root.
+struct DotPlan {
+  DotUnit unit;
+  mlir::OpOperand *left, *right;
+  unsigned lane;                     ///< along the columns
+  int64_t columns;                   ///< how many there are
+  llvm::SmallVector<unsigned> outer; ///< parallel ones of both factors
+  llvm::SmallVector<unsigned> rows;  ///< of the left one alone
+  /// The last of `rows` that are rows at one distance, and how many rows those
+  /// are, where it is known.
+  unsigned run = 0;
+  std::optional<int64_t> runRows;
+  llvm::SmallVector<unsigned> sums; ///< outermost first
+  /// The last of `sums` that are neighbours in the left factor, how many
+  /// elements those are, and how many of them a step takes.
+  unsigned inner = 0;
+  int64_t depth = 1, step = 0;
+  /// Elements between neighbours along each loop, in the left factor.
+  llvm::SmallVector<int64_t> strides;
+  int64_t start = 0; ///< where its first element is
+  int64_t height;    ///< rows of a tile
+  int64_t block;     ///< columns of a tile
+  PairPacking packing;
+  bool panel = false; ///< the right factor is packed where it is used
+};
+
+/// How `root` is computed by what `unit` has; null when that does not apply or
+/// is not worth it.
+std::optional<DotPlan> planDots(Kernel &kernel, mlir::linalg::GenericOp root,
+                                DotUnit unit);
+
+/// Emits `root` as `plan` says, and `outputs`, which follow from it.
+void emitDots(Kernel &kernel, mlir::linalg::GenericOp root, const DotPlan &plan,
+              llvm::ArrayRef<Output> outputs);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_DOTS_H

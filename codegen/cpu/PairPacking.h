@@ -1,0 +1,39 @@
+//===- PairPacking.h - weights in the order dot products read them -*- C++ -*-//
+#ifndef KERATIN_CODEGEN_CPU_PAIRPACKING_H
+#define KERATIN_CODEGEN_CPU_PAIRPACKING_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace keratin {
+
+/// How a factor of a sum of products is packed for instructions that take two
+/// neighbours of the sum at once.
+struct PairPacking {
+  int64_t dim;   ///< which is cut into blocks of `block` columns
+  int64_t block; ///< a multiple of the columns of an instruction
+  llvm::SmallVector<int64_t> outer; ///< dimensions that blocks do not go along
+  /// Dimensions that are summed over, outermost first; the number of their
+  /// elements is even.
+  llvm::SmallVector<int64_t> sums;
+};
+
+/// Whether every dimension of `type`, which is static, has one role, and the
+/// sizes fit.
+bool isValid(const PairPacking &packing, mlir::RankedTensorType type);
+
+/// [outer dimensions, blocks, elements of the sum / 2, block, 2].
+mlir::RankedTensorType pairedType(mlir::RankedTensorType type,
+                                  const PairPacking &packing);
+
+/// Copies the elements of `source`, a tensor of the static `type` of two bytes
+/// an element, to `destination` in the order of `pairedType`. What is behind
+/// the last column of the last block is zero.
+void packPairs(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
+               const PairPacking &packing,
+               llvm::MutableArrayRef<char> destination);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_PAIRPACKING_H
