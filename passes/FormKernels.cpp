@@ -107,15 +107,17 @@ BatchSize countBytes(Value tensor) {
 }
 
 /// Bytes that a group reads of a tensor: of one that it only picks elements
-/// from, such as a table of words, no more than those.
-BatchSize countBytesRead(Value tensor, ArrayRef<Operation *> group) {
+/// from, such as a table of words, no more than those. Of a scalar none.
+BatchSize countBytesRead(Value input, ArrayRef<Operation *> group) {
+  auto tensor = dyn_cast<TypedValue<RankedTensorType>>(input);
+  if (!tensor)
+    return {};
   BatchSize all = countBytes(tensor), picked;
   for (Operation *user : tensor.getUsers()) {
     auto generic = user->getParentOfType<linalg::GenericOp>();
     if (generic && llvm::is_contained(group, generic.getOperation()))
       picked = addOrSaturate(picked,
-                             bytesOf(countPoints(generic),
-                                     cast<RankedTensorType>(tensor.getType())));
+                             bytesOf(countPoints(generic), tensor.getType()));
     else if (llvm::is_contained(group, user))
       return all;
   }

@@ -41,7 +41,8 @@ expandedStrides(ArrayRef<int64_t> shape,
     int64_t apart = stride;
     for (int64_t axis : llvm::reverse(group)) {
       expanded[axis] = apart;
-      apart *= shape[axis];
+      if (axis != group.front()) // whose extent may be open
+        apart *= shape[axis];
     }
   }
   return expanded;

@@ -294,6 +294,20 @@ func.func @embed_small(%i: tensor<8xi32>, %table: tensor<2x16xf32>) -> tensor<8x
   return %y : tensor<8x16xf32>
 }
 
+// A scalar that a kernel is given has no bytes.
+// CHECK-LABEL: func @scaled(
+// CHECK:         call @{{.+}} {ktn.bytes = array<i64: 256, 0>
+func.func @scaled(%x: tensor<8x4xf32>, %rate: f32) -> tensor<8x4xf32> {
+  %e = tensor.empty() : tensor<8x4xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<8x4xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %m = arith.mulf %a, %rate : f32
+    linalg.yield %m : f32
+  } -> tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
+}
+
 // -----
 
 #id = affine_map<(d0, d1) -> (d0, d1)>
