@@ -38,10 +38,12 @@ for name in ("HOME", "KERAS_HOME", "CCACHE_DIR"):
 
 # The debug preset: who links the runtime links the sanitizers as well.
 runtime = os.path.join(build, "lib", "libkeratin_rt.a")
+sanitizers = ""
 with open(os.path.join(build, "CMakeCache.txt")) as cache:
     found = re.search(r"^LLVM_USE_SANITIZER:\w+=(.+)$", cache.read(), re.M)
 if found:
-    runtime += " -fsanitize=" + found.group(1).replace(";", ",").lower()
+    sanitizers = "-fsanitize=" + found.group(1).replace(";", ",").lower()
+    runtime += " " + sanitizers
     leaks = os.path.join(config.test_source_root, "leaks.supp")
     config.environment["LSAN_OPTIONS"] = (
         f"suppressions={leaks}:print_suppressions=0"
@@ -54,6 +56,7 @@ if found:
 config.substitutions += [
     ("%root", root),
     ("%runtime", runtime),
+    ("%sanitizers", sanitizers),
     ("%build", build),
     ("%models", os.path.join(root, "tests", "models")),
     ("%shared_models", shared_models),
