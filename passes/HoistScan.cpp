@@ -1,4 +1,5 @@
 //===- HoistScan.cpp - what does not depend on the state leaves the loop --===//
+#include "passes/JoinStepProducts.h"
 #include "passes/Passes.h"
 #include "passes/Rebuild.h"
 
@@ -342,6 +343,7 @@ struct HoistScan : impl::HoistScanBase<HoistScan> {
     getOperation().walk([&](ktn::ScanOp op) { scans.push_back(op); });
     for (ktn::ScanOp scan : scans) {
       hoistInvariant(scan);
+      joinStepProducts(scan);
       StackedValues stacked(scan);
       SmallVector<Value> values = valuesToSlice(scan, stacked);
       if (!values.empty())
