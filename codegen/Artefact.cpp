@@ -216,7 +216,8 @@ Function *ArtefactBuilder::buildRun(const Signature &signature,
 }
 
 /// NAME_predict(model, batch, input…, output…). Variables are read where they
-/// are; their new values take their places when all are computed.
+/// are; their new values are written there by code that reads the old ones no
+/// more, or take their places when all are computed.
 void ArtefactBuilder::buildEntry(const Signature &signature) {
   Type *pointer = b.getPtrTy();
   SmallVector<Type *> parameters = {pointer, b.getInt64Ty()};
@@ -261,6 +262,8 @@ void ArtefactBuilder::buildEntry(const Signature &signature) {
   for (size_t index = 0; index < signature.outputs.size(); ++index)
     if (int variable = signature.stateOfOutput(index); variable < 0) {
       fromCaller();
+    } else if (signature.updatesInPlace(index)) {
+      tensors.push_back(entry.at(state, model.state[variable].offset));
     } else {
       updates.push_back({fresh, entry.at(state, model.state[variable].offset),
                          model.state[variable].tensor.unitBytes()});

@@ -61,6 +61,9 @@ LogicalResult Compiled::addSignature(Signature read, const ModulePart &part,
     known.arenaBytes[index] =
         std::max(known.arenaBytes[index], read.arenaBytes[index]);
   known.weightsBytes = read.weightsBytes;
+  // One caller for all: in place is what is so in each.
+  if (known.inPlace != read.inPlace)
+    known.inPlace.clear();
   return success();
 }
 
@@ -205,8 +208,8 @@ LogicalResult Compiled::finish(llvm::ArrayRef<ModuleVariable> variables) {
     llvm::append_range(kernelRows, function.kernels);
     function.weightsOffset = signature.weightsBytes;
     signature.weightsBytes += function.weightsBytes;
-    for (int variable : function.outputState)
-      if (variable >= 0)
+    for (auto [output, variable] : llvm::enumerate(function.outputState))
+      if (variable >= 0 && !function.updatesInPlace(output))
         function.updateBytes += llvm::alignTo(
             signature.state[variable].tensor.unitBytes(), KTN_ALIGNMENT);
   }

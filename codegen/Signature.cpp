@@ -88,6 +88,16 @@ std::vector<TensorSignature> Signature::callerOutputs() const {
   return withoutState(outputs, outputState);
 }
 
+bool Signature::updatesState() const {
+  return llvm::any_of(outputState, [](int variable) { return variable >= 0; });
+}
+
+bool Signature::updatesInPlace(size_t output) const {
+  int variable = stateOfOutput(output);
+  return variable >= 0 && !inPlace.empty() && inPlace[output] >= 0 &&
+         stateOfInput(inPlace[output]) == variable;
+}
+
 int64_t Signature::maxBatch() const {
   int64_t largest = INT64_MAX;
   if (arenaBytes[1] > 0)
@@ -174,6 +184,22 @@ public:
     return success();
   }
 
+  LogicalResult inPlace(Signature &signature) {
+    auto list = function->getAttrOfType<DenseI64ArrayAttr>("ktn.in_place");
+    if (!list)
+      return success();
+    auto isInput = [&](int64_t input) {
+      return -1 <= input && input < int64_t(signature.inputs.size());
+    };
+    if (list.size() != int64_t(signature.outputs.size()) ||
+        !llvm::all_of(list.asArrayRef(), isInput))
+      return function.emitError("'ktn.in_place' is not an input, or -1, for "
+                                "each output");
+    signature.inPlace.assign(list.asArrayRef().begin(),
+                             list.asArrayRef().end());
+    return success();
+  }
+
   LogicalResult kernels(std::vector<KernelRow> &out) {
     auto list = function->getAttrOfType<ArrayAttr>("ktn.kernels");
     if (!list)
@@ -230,6 +256,7 @@ FailureOr<Signature> readSignature(func::FuncOp function) {
     return failure();
   if (failed(reader.tensors("ktn.inputs", signature.inputs)) ||
       failed(reader.tensors("ktn.outputs", signature.outputs)) ||
+      failed(reader.inPlace(signature)) ||
       failed(reader.kernels(signature.kernels)))
     return failure();
   // `static uint8_t arena[NAME_ARENA_BYTES(1)]` must not be an empty array.

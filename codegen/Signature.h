@@ -43,8 +43,10 @@ struct Signature {
   /// The variable of the state that an input or output is, or -1. Empty: all
   /// are the caller's.
   std::vector<int> inputState, outputState;
-  /// Bytes behind the arena for the new values of variables, until all are
-  /// computed.
+  /// The input that an output may be written over, or -1. Empty: none.
+  std::vector<int> inPlace;
+  /// Bytes behind the arena for the new values of variables that are not
+  /// written in place, until all are computed.
   int64_t updateBytes = 0;
 
   int stateOfInput(size_t index) const {
@@ -53,7 +55,10 @@ struct Signature {
   int stateOfOutput(size_t index) const {
     return outputState.empty() ? -1 : outputState[index];
   }
-  bool updatesState() const { return updateBytes > 0; }
+  bool updatesState() const;
+  /// Whether an output is the new value of a variable, and the code writes it
+  /// over the old one.
+  bool updatesInPlace(size_t output) const;
   /// Inputs or outputs that are the caller's.
   std::vector<TensorSignature> callerInputs() const;
   std::vector<TensorSignature> callerOutputs() const;

@@ -124,14 +124,16 @@ private:
     for (auto [index, variable] : llvm::enumerate(variables)) {
       if (!updated[index])
         continue;
-      auto name =
-          StringAttr::get(function.getContext(), variable.name + "_next");
-      auto attributes = DictionaryAttr::get(
-          function.getContext(),
-          {NamedAttribute(StringAttr::get(function.getContext(), "ktn.name"),
-                          name)});
+      OpBuilder b(function.getContext());
+      NamedAttrList attributes;
+      attributes.set("ktn.name", b.getStringAttr(variable.name + "_next"));
+      // The memory of the old value, if the function reads it.
+      auto old = llvm::find(part.inputState, static_cast<int>(index));
+      if (old != part.inputState.end())
+        attributes.set("ktn.updates",
+                       b.getI64IntegerAttr(old - part.inputState.begin()));
       (void)function.insertResult(function.getNumResults(), variable.type,
-                                  attributes);
+                                  attributes.getDictionary(b.getContext()));
       part.outputState.push_back(static_cast<int>(index));
       values.push_back(current[index]);
     }

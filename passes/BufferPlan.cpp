@@ -377,6 +377,7 @@ LogicalResult BufferPlan::visit(Operation *op) {
         return success();
       })
       .Case([&](func::CallOp call) -> LogicalResult {
+        calls.emplace_back(call, now);
         // The last operands are destinations, written and not read.
         for (Value operand : call.getOperands()) {
           if (operand.getType().isIndex())
@@ -422,6 +423,7 @@ LogicalResult BufferPlan::run() {
   }
   if (failed(visit(function.front())))
     return failure();
+  findInPlace();
 
   SmallVector<ArenaRequest> requests;
   SmallVector<unsigned> owners;

@@ -70,9 +70,17 @@ public:
     return it == copies.end() ? llvm::ArrayRef<std::pair<mlir::Value, Place>>()
                               : llvm::ArrayRef(it->second);
   }
+  /// The argument of the function that a result may be written over, or -1: the
+  /// one in the result's attribute `ktn.updates`, where nothing reads that once
+  /// the result is written.
+  llvm::SmallVector<int64_t> inPlace;
+  /// Arguments of kernels that are not the only ones to their memory then.
+  llvm::SmallVector<std::pair<mlir::func::FuncOp, unsigned>> shared;
   ArenaLayout layout;
 
 private:
+  void findInPlace();
+  bool isInPlace(unsigned result, unsigned argument);
   llvm::LogicalResult visit(mlir::Block &block);
   llvm::LogicalResult visit(mlir::Operation *op);
   llvm::LogicalResult visitLoop(mlir::scf::ForOp loop);
@@ -102,6 +110,7 @@ private:
   /// Buffers of a block that are used in loops within it live to their end.
   llvm::SmallVector<std::pair<mlir::scf::ForOp, unsigned>> openLoops;
   llvm::DenseMap<mlir::Operation *, llvm::SetVector<unsigned>> usedInLoop;
+  llvm::SmallVector<std::pair<mlir::func::CallOp, unsigned>> calls; ///< when
   unsigned now = 0;
 };
 

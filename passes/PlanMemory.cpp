@@ -468,6 +468,8 @@ void Rewriter::setAttributes(func::FuncOp function) {
   function->setAttr("ktn.kernels", b.getArrayAttr(rows));
   function->setAttr("ktn.inputs", b.getArrayAttr(inputs));
   function->setAttr("ktn.outputs", b.getArrayAttr(outputs));
+  if (llvm::any_of(plan.inPlace, [](int64_t input) { return input >= 0; }))
+    function->setAttr("ktn.in_place", b.getDenseI64ArrayAttr(plan.inPlace));
 }
 
 LogicalResult Rewriter::run() {
@@ -504,6 +506,7 @@ LogicalResult Rewriter::run() {
 
 struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
+    SmallVector<std::pair<func::FuncOp, unsigned>> shared;
     for (auto function :
          llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       if (function.isExternal() || function->hasAttr("ktn.kernel"))
@@ -511,7 +514,10 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
       BufferPlan plan(function);
       if (failed(plan.run()) || failed(Rewriter(function, plan).run()))
         return signalPassFailure();
+      llvm::append_range(shared, plan.shared);
     }
+    for (auto [kernel, argument] : shared)
+      kernel.removeArgAttr(argument, "llvm.noalias");
   }
 };
 

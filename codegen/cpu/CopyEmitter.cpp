@@ -1,4 +1,5 @@
 //===- CopyEmitter.cpp - elementwise results, pads, pieces ----------------===//
+#include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -337,6 +338,8 @@ static Box boxOf(Kernel &kernel, Value tensor) {
 void emitElementwise(Kernel &kernel, ArrayRef<Copy> copies,
                      const VectorUnit &unit) {
   emitBox(kernel, boxOf(kernel, copies[0].source), copies, unit);
+  if (copies.size() == kernel.results().size())
+    markInPlace(kernel);
 }
 
 static OpFoldResult toTarget(Kernel &kernel, OpFoldResult size) {

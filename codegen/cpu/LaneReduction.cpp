@@ -4,6 +4,7 @@
 // vectors pairwise, then halves of a vector, then the scalar rest.
 //
 //===----------------------------------------------------------------------===//
+#include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -168,14 +169,18 @@ void LaneReduction::emitElement() {
   total = combiner.join(b, reader.materialize(start, 0), total);
   Value result = root->getResult(0);
   reader.remember(result, *positionOf(result, root), 0, {total, {}});
-  for (const Output &output : outputs)
-    reader.write(reader.read(output.tensor, output.position, 0),
-                 output.destination, output.place, 0);
+  auto values = llvm::map_to_vector(outputs, [&](const Output &output) {
+    return reader.read(output.tensor, output.position, 0);
+  });
+  for (auto [value, output] : llvm::zip_equal(values, outputs))
+    reader.write(value, output.destination, output.place, 0);
 }
 
 void emitLaneReduction(Kernel &kernel, linalg::GenericOp root,
                        const Tiling &tiling, ArrayRef<Output> outputs) {
   LaneReduction(kernel, root, tiling, outputs).run();
+  if (outputs.size() == kernel.results().size())
+    markInPlace(kernel, root);
 }
 
 } // namespace keratin

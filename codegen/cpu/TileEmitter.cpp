@@ -9,6 +9,7 @@
 // the sums between them.
 //
 //===----------------------------------------------------------------------===//
+#include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -249,6 +250,10 @@ void TileEmitter::emitRowLadder(bool shared, Then then) {
 void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
                ArrayRef<Output> outputs) {
   TileEmitter(kernel, root, tiling, outputs).run();
+  // Between blocks of a reduction the output has sums where an argument is
+  // still to be read.
+  if (!tiling.inBlocks() && outputs.size() == kernel.results().size())
+    markInPlace(kernel, root);
 }
 
 } // namespace keratin

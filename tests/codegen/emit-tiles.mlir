@@ -482,7 +482,7 @@ func.func private @row_with_exp(%x: tensor<1x64xf32>, %w: tensor<64x32xf32> {ktn
 
 // A window goes two ways, and so does the loop over its rows.
 // CHECK-LABEL: func private @window_with_exp(
-// CHECK-SAME:    %[[R:[^:]+]]: memref<8x8x16xf32>, %{{[^:]+}}: memref<8x8x16xf32>)
+// CHECK-SAME:    %[[R:[^:]+]]: memref<8x8x16xf32> {ktn.in_place}, %{{[^:]+}}: memref<8x8x16xf32>)
 // CHECK:         %[[SUMS:.+]] = memref.alloca() {{.+}} : memref<256xf32>
 // CHECK:         scf.for %[[H:.+]] = %c0 to %c8 step %c4
 // CHECK:           scf.for %[[V:.+]] = %c0 to %c8 step %c4

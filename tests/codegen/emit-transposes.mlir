@@ -31,7 +31,7 @@ func.func private @transpose(%x: tensor<6x9xf32>, %y: tensor<9x6xf32>) -> tensor
 // What reads its other operands in order goes on from the transposed ones; a
 // source too narrow for a vector is read element by element.
 // CHECK-LABEL: func.func private @sum(
-// CHECK-SAME:      %[[X:.+]]: memref<8x8xf32>, %[[B:.+]]: memref<8x8xf32>, %[[Y:.+]]: memref<8x8xf32>)
+// CHECK-SAME:      %[[X:.+]]: memref<8x8xf32>, %[[B:.+]]: memref<8x8xf32> {ktn.in_place}, %[[Y:.+]]: memref<8x8xf32>)
 // CHECK-COUNT-8: vector.shuffle
 // CHECK:         vector.load %[[B]]
 // CHECK:         arith.addf %{{.+}}, %{{.+}} : vector<4xf32>

@@ -1,0 +1,20 @@
+//===- InPlace.h - what a kernel may be written over ------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_INPLACE_H
+#define KERATIN_CODEGEN_CPU_INPLACE_H
+
+#include "codegen/cpu/Kernel.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace keratin {
+
+/// Gives the attribute `ktn.in_place` to those arguments of which each element
+/// is read before any result at the same position is written, and not after:
+/// the destination of a result may be the same memory. For a kernel that
+/// computes all its results together, at a position all that it reads before
+/// anything that it writes there, from the sums of `root` if there is one.
+void markInPlace(Kernel &kernel, mlir::linalg::GenericOp root = {});
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_INPLACE_H
