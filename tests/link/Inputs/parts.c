@@ -103,6 +103,10 @@ int main(void) {
         return 1;
       }
     }
+    for (i = 0; i < info->num_inputs; ++i)
+      free((void *)inputs[i]);
+    for (i = 0; i < info->num_outputs; ++i)
+      free(expected[i]);
   }
 #ifdef OWN_HOOK
   printf("%d calls\n", calls);

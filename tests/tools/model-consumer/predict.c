@@ -19,6 +19,8 @@ int main(void) {
   for (i = 0; i < 2 * 3; ++i)
     if (fast[i] - slow[i] > 1e-5f || slow[i] - fast[i] > 1e-5f)
       return 3;
+  digits_destroy(&digits);
+  reference_destroy(&reference);
   puts("they agree");
   return 0;
 }
