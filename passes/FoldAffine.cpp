@@ -128,6 +128,54 @@ private:
   int64_t axis, length = 0;
 };
 
+/// Whether `scale` broadcasts along all axes of `x` but `axis`.
+bool isOfChannels(Value scale, Value x, int64_t axis) {
+  RankedTensorType type = tensorType(scale);
+  int64_t missing = tensorType(x).getRank() - type.getRank();
+  for (int64_t own = 0; own < type.getRank(); ++own)
+    if (type.getDimSize(own) != 1 && own + missing != axis)
+      return false;
+  return true;
+}
+
+/// Whether scaling `kernel` is much less work than scaling `x`. Weights that
+/// are computed are not packed ahead of time, so there has to be a gain.
+bool isWorthScaling(Value kernel, Value x) {
+  constexpr int64_t factor = 4;
+  RankedTensorType small = tensorType(kernel), large = tensorType(x);
+  return small.hasStaticShape() && large.hasStaticShape() &&
+         large.getNumElements() / factor >= small.getNumElements();
+}
+
+/// conv(x * scale, kernel) with a scale for each channel of x, constant or
+/// computed, is conv(x, scale * kernel): padding is 0 either way.
+LogicalResult foldScaleOfInput(ktn::ConvOp conv) {
+  auto product = conv.getX().getDefiningOp<ktn::MulOp>();
+  if (!product || !product->hasOneUse() || conv.getGroups() != 1)
+    return success();
+  for (unsigned index : {0, 1}) {
+    Value scale = product->getOperand(index),
+          x = product->getOperand(1 - index);
+    if (x.getType() != product.getType() ||
+        !isOfChannels(scale, x, conv.getChannelAxis()) ||
+        !(isConstantExpression(scale) || isWorthScaling(conv.getKernel(), x)))
+      continue;
+    OpBuilder b(conv);
+    Location loc = product.getLoc();
+    RankedTensorType kernel = conv.getKernel().getType();
+    SmallVector<int64_t> shape(kernel.getRank(), 1);
+    shape[kernel.getRank() - 2] = tensorType(scale).getNumElements();
+    scale = ktn::ReshapeOp::create(b, loc, scale, shape);
+    Value scaled = ktn::MulOp::create(b, loc, conv.getKernel(), scale);
+    FailureOr<Operation *> folded = rebuild(b, conv, {x, scaled});
+    if (failed(folded))
+      return failure();
+    conv.getResult().replaceAllUsesWith((*folded)->getResult(0));
+    return success();
+  }
+  return success();
+}
+
 struct FoldAffine : impl::FoldAffineBase<FoldAffine> {
   void runOnOperation() override {
     SmallVector<ktn::LinearInKernelOpInterface> all;
@@ -145,6 +193,15 @@ struct FoldAffine : impl::FoldAffineBase<FoldAffine> {
       if (chain.isWorthFolding() && failed(chain.fold()))
         return signalPassFailure();
     }
+    eraseUnused();
+    SmallVector<ktn::ConvOp> convolutions;
+    getOperation().walk([&](ktn::ConvOp op) {
+      if (isConstantExpression(op.getKernel()))
+        convolutions.push_back(op);
+    });
+    for (ktn::ConvOp conv : convolutions)
+      if (failed(foldScaleOfInput(conv)))
+        return signalPassFailure();
     eraseUnused();
   }
 

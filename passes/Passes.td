@@ -61,12 +61,14 @@ def HoistScan : Pass<"ktn-hoist-scan", "::mlir::func::FuncOp"> {
 }
 
 def FoldAffine : Pass<"ktn-fold-affine", "::mlir::func::FuncOp"> {
-  let summary = "Fold scales and shifts after products into the weights";
+  let summary = "Fold scales and shifts of products into the weights";
   let description = [{
     An op with `LinearInKernelOpInterface` and constant weights whose only reader
     scales or shifts the result by constants of one value a channel, and so
     on, becomes the op with scaled weights and one shift: a batch normalisation
-    after a convolution disappears. Rounding differs from that of the ops one
+    after a convolution disappears. So does a scale of the channels in front of a
+    convolution, as squeeze-and-excitation has, where it is constant or the weights are few
+    beside the image. Rounding differs from that of the ops one
     after another. The arithmetic on the weights is left to `ktn-fold-constants`.
 
     Requires: `ktn-decompose`.

@@ -68,3 +68,57 @@ func.func @not_foldable(%x: tensor<8x4xf32>, %s: tensor<2xf32>) -> (tensor<8x2xf
   %5 = ktn.mul %4, %s : tensor<8x2xf32>, tensor<2xf32> -> tensor<8x2xf32>
   return %0, %1, %3, %5 : tensor<8x2xf32>, tensor<8x2xf32>, tensor<8x2xf32>, tensor<8x2xf32>
 }
+
+// What scales the channels of an image scales the weights, which are fewer.
+// CHECK-LABEL: func @excite(
+// CHECK-SAME:    %[[X:.+]]: tensor<1x8x8x3xf32>, %[[S:.+]]: tensor<1x1x1x3xf32>
+// CHECK:         %[[COLUMN:.+]] = ktn.reshape %[[S]] to [1, 1, 3, 1]
+// CHECK:         %[[SCALED:.+]] = ktn.mul %{{.+}}, %[[COLUMN]] : tensor<1x1x3x2xf32>, tensor<1x1x3x1xf32>
+// CHECK:         %[[Y:.+]] = ktn.conv %[[X]], %[[SCALED]]
+// CHECK-NEXT:    return %[[Y]]
+func.func @excite(%x: tensor<1x8x8x3xf32>, %s: tensor<1x1x1x3xf32>) -> tensor<1x8x8x2xf32> {
+  %k = ktn.constant dense<0.5> : tensor<1x1x3x2xf32>
+  %0 = ktn.mul %s, %x : tensor<1x1x1x3xf32>, tensor<1x8x8x3xf32> -> tensor<1x8x8x3xf32>
+  %1 = ktn.conv %0, %k strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] channels_last
+      : tensor<1x8x8x3xf32>, tensor<1x1x3x2xf32> -> tensor<1x8x8x2xf32>
+  return %1 : tensor<1x8x8x2xf32>
+}
+
+// A constant scale always does, here along axis 1 and with padding.
+// CHECK-LABEL: func @constant_scale(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x3x8xf32>)
+// CHECK:         %[[SCALED:.+]] = ktn.mul
+// CHECK-NEXT:    %[[Y:.+]] = ktn.conv %[[X]], %[[SCALED]]
+// CHECK-NEXT:    return %[[Y]]
+func.func @constant_scale(%x: tensor<?x3x8xf32>) -> tensor<?x2x8xf32> {
+  %k = ktn.constant dense<0.5> : tensor<3x3x2xf32>
+  %s = ktn.constant dense<[[1.0], [2.0], [3.0]]> : tensor<3x1xf32>
+  %0 = ktn.mul %x, %s : tensor<?x3x8xf32>, tensor<3x1xf32> -> tensor<?x3x8xf32>
+  %1 = ktn.conv %0, %k strides [1] padding [1, 1] dilation [1] channels_first
+      : tensor<?x3x8xf32>, tensor<3x3x2xf32> -> tensor<?x2x8xf32>
+  return %1 : tensor<?x2x8xf32>
+}
+
+// A scale for each image, more weights than pixels, an image that somebody else
+// reads, and groups: nothing to fold.
+// CHECK-LABEL: func @kept(
+// CHECK-COUNT-4: ktn.mul %{{.+}} -> tensor<
+func.func @kept(%x: tensor<2x8x8x4xf32>, %s: tensor<2x1x1x4xf32>, %small: tensor<1x2x2x4xf32>, %one: tensor<4xf32>)
+    -> (tensor<2x8x8x2xf32>, tensor<1x2x2x8xf32>, tensor<2x8x8x4xf32>, tensor<2x8x8x2xf32>, tensor<2x8x8x2xf32>) {
+  %k = ktn.constant dense<0.5> : tensor<1x1x4x2xf32>
+  %wide = ktn.constant dense<0.5> : tensor<1x1x4x8xf32>
+  %grouped = ktn.constant dense<0.5> : tensor<1x1x2x2xf32>
+  %0 = ktn.mul %x, %s : tensor<2x8x8x4xf32>, tensor<2x1x1x4xf32> -> tensor<2x8x8x4xf32>
+  %1 = ktn.conv %0, %k strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] channels_last
+      : tensor<2x8x8x4xf32>, tensor<1x1x4x2xf32> -> tensor<2x8x8x2xf32>
+  %2 = ktn.mul %small, %one : tensor<1x2x2x4xf32>, tensor<4xf32> -> tensor<1x2x2x4xf32>
+  %3 = ktn.conv %2, %wide strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] channels_last
+      : tensor<1x2x2x4xf32>, tensor<1x1x4x8xf32> -> tensor<1x2x2x8xf32>
+  %4 = ktn.mul %x, %one : tensor<2x8x8x4xf32>, tensor<4xf32> -> tensor<2x8x8x4xf32>
+  %5 = ktn.conv %4, %k strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] channels_last
+      : tensor<2x8x8x4xf32>, tensor<1x1x4x2xf32> -> tensor<2x8x8x2xf32>
+  %6 = ktn.mul %x, %one : tensor<2x8x8x4xf32>, tensor<4xf32> -> tensor<2x8x8x4xf32>
+  %7 = ktn.conv %6, %grouped strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] channels_last {groups = 2}
+      : tensor<2x8x8x4xf32>, tensor<1x1x2x2xf32> -> tensor<2x8x8x2xf32>
+  return %1, %3, %4, %5, %7 : tensor<2x8x8x2xf32>, tensor<1x2x2x8xf32>, tensor<2x8x8x4xf32>, tensor<2x8x8x2xf32>, tensor<2x8x8x2xf32>
+}
