@@ -4,12 +4,8 @@
 // tiles of rows by columns are summed up in registers, written to a square of
 // scratch memory, and read from there row by row for the epilogue.
 //
-// Tile registers are named here, not by LLVM: 0 to 3 hold sums, 4 and 5 rows of
-// the left factor, 6 and 7 columns of the right one. All of one kind have one
-// shape in a kernel, so they are configured once.
-//
 //===----------------------------------------------------------------------===//
-#include "codegen/cpu/Dots.h"
+#include "codegen/cpu/DotLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -22,82 +18,6 @@
 using namespace mlir;
 
 namespace keratin {
-
-namespace {
-/// Columns of an instruction, and of a vector of sums.
-constexpr int64_t lanes = 16;
-
-class DotEmitter {
-public:
-  DotEmitter(Kernel &kernel, linalg::GenericOp root, const DotPlan &plan,
-             ArrayRef<Output> outputs)
-      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
-        root(root), plan(plan), outputs(outputs), height(plan.height) {
-    reader.setLane(plan.lane);
-  }
-
-  void run();
-
-private:
-  using Then = llvm::function_ref<void(Value)>;
-  using Values = SmallVector<Value>;
-
-  bool usesTiles() const { return plan.unit == DotUnit::Tiles; }
-  /// Tiles of rows that are summed up at once.
-  int64_t mostTiles() const { return usesTiles() ? 2 : 1; }
-  int64_t extent(unsigned loop) { return staticLoopExtent(root, loop); }
-  ArrayRef<unsigned> outerRows() {
-    return ArrayRef(plan.rows).drop_back(plan.run);
-  }
-  ArrayRef<unsigned> runRows() {
-    return ArrayRef(plan.rows).take_back(plan.run);
-  }
-
-  Value plus(Value left, Value right);
-  Value times(Value value, int64_t factor);
-  Value over(Value value, Value divisor, bool rest);
-  Value least(Value value, Value bound);
-  void loop(Value from, Value to, int64_t step, Then body);
-
-  Value address(Value memref, Value element);
-  void call(llvm::StringRef name, ValueRange arguments = {});
-  Value number(int64_t tile);
-  void configure();
-
-  void layOut();
-  void emitHeight(int64_t rows);
-  void emitOuter(ArrayRef<unsigned> loops, Value left, Value right);
-  void emitBlocks(Value left, Value right);
-  void emitColumns(Value first, Value last, Value left, Value right);
-  void emitTiles(Value group, int64_t tiles, int64_t columns, Value left,
-                 Value right);
-  void bindLoops(ArrayRef<unsigned> loops, Value number);
-  Value extentOf(ArrayRef<unsigned> loops);
-
-  Values sumUp(ArrayRef<unsigned> loops, ArrayRef<Value> left, Value right,
-               Value number, int64_t columns, ValueRange sums);
-  void stepOfTiles(ArrayRef<Value> left, Value right, int64_t columns);
-  Values stepOfVectors(Value left, Value right, int64_t columns,
-                       ValueRange sums);
-  void finishRows(int64_t tile, Value first, Value skipped, int64_t columns);
-  void finish(int64_t column, unsigned width, Value sum);
-
-  Kernel &kernel;
-  OpBuilder &b;
-  Location loc;
-  LaneReader reader;
-  linalg::GenericOp root;
-  const DotPlan &plan;
-  ArrayRef<Output> outputs;
-
-  int64_t height; ///< rows of a tile
-  Value leftMemory, rightMemory;
-  Value square; ///< [tiles * height][block] sums
-  Value shape;  ///< of the tile registers
-  bool sharesColumns = false, sharesRows = false;
-  std::optional<unsigned> sharedOuter;
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Arithmetic on positions
@@ -185,58 +105,11 @@ void DotEmitter::bindLoops(ArrayRef<unsigned> loops, Value number) {
 }
 
 //===----------------------------------------------------------------------===//
-// Instructions
+// Memory
 //===----------------------------------------------------------------------===//
 
-/// The address of `memref` plus that many elements.
-Value DotEmitter::address(Value memref, Value element) {
-  int64_t bytes =
-      cast<MemRefType>(memref.getType()).getElementTypeBitWidth() / 8;
-  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref);
-  base = arith::AddIOp::create(b, loc, base, times(element, bytes));
-  base = arith::IndexCastOp::create(b, loc, b.getI64Type(), base);
-  return LLVM::IntToPtrOp::create(
-      b, loc, LLVM::LLVMPointerType::get(b.getContext()), base);
-}
-
-void DotEmitter::call(llvm::StringRef name, ValueRange arguments) {
-  LLVM::CallIntrinsicOp::create(
-      b, loc, b.getStringAttr("llvm.x86." + name.str()), arguments);
-}
-
-/// A tile register.
-Value DotEmitter::number(int64_t tile) {
-  return LLVM::ConstantOp::create(b, loc, b.getI8Type(),
-                                  b.getI8IntegerAttr(int8_t(tile)));
-}
-
-/// Tells the machine the rows and the bytes of a row of each tile register
-/// (Intel SDM, volume 1, 18.2).
-void DotEmitter::configure() {
-  constexpr size_t size = 64, bytesAt = 16, rowsAt = 48;
-  std::array<int8_t, size> bytes = {1}; // the palette
-  auto set = [&](unsigned tile, int64_t rows, int64_t rowBytes) {
-    bytes[bytesAt + 2 * size_t(tile)] = int8_t(rowBytes);
-    bytes[rowsAt + tile] = int8_t(rows);
-  };
-  for (unsigned tile = 0; tile < 4; ++tile)
-    set(tile, height, lanes * 4);
-  for (unsigned tile : {4, 5})
-    set(tile, height, plan.step * 2);
-  for (unsigned tile : {6, 7})
-    set(tile, plan.step / 2, lanes * 4);
-  auto type = VectorType::get(int64_t(size), b.getI8Type());
-  Value table = arith::ConstantOp::create(
-      b, loc, DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes)));
-  vector::StoreOp::create(b, loc, table, shape, ValueRange{kernel.index(0)});
-  call("ldtilecfg", address(shape, kernel.index(0)));
-}
-
-//===----------------------------------------------------------------------===//
-// Loops
-//===----------------------------------------------------------------------===//
-
-void DotEmitter::layOut() {
+/// Wants the right factor in pairs.
+void DotEmitter::packRight() {
   Value tensor = plan.right->get();
   auto type = cast<RankedTensorType>(tensor.getType());
   RankedTensorType wanted = pairedType(type, plan.packing);
@@ -251,19 +124,29 @@ void DotEmitter::layOut() {
            b.getNamedAttr("dim", b.getI64IntegerAttr(plan.packing.dim)),
            numbers("outer", plan.packing.outer),
            numbers("pairs", plan.packing.sums)}));
+}
+
+void DotEmitter::layOut() {
+  if (!plan.panel)
+    packRight();
   leftMemory = kernel.memrefOf(plan.left->get());
-  rightMemory = kernel.memrefOf(tensor);
+  rightMemory = rightSource = kernel.memrefOf(plan.right->get());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.to().front());
-  IntegerAttr aligned = b.getI64IntegerAttr(64);
-  square = memref::AllocaOp::create(
-      b, loc,
-      MemRefType::get({mostTiles() * plan.height, plan.block}, b.getF32Type()),
-      aligned);
+  auto allocate = [&](ArrayRef<int64_t> sizes, Type element) {
+    return memref::AllocaOp::create(b, loc, MemRefType::get(sizes, element),
+                                    b.getI64IntegerAttr(64));
+  };
+  square = allocate({mostTiles() * plan.height, plan.block}, b.getF32Type());
   if (usesTiles())
-    shape = memref::AllocaOp::create(
-        b, loc, MemRefType::get({64}, b.getI8Type()), aligned);
+    shape = allocate({64}, b.getI8Type());
+  if (plan.panel)
+    rightMemory = allocate({depth() * plan.block}, b.getBF16Type());
 }
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
 
 void DotEmitter::run() {
   kernel.to()->setAttr(kernelAttr,
@@ -318,11 +201,12 @@ void DotEmitter::emitHeight(int64_t rows) {
   height = rows;
   if (usesTiles())
     configure();
-  emitOuter(plan.outer, kernel.index(plan.start), kernel.index(0));
+  emitOuter(plan.outer, kernel.index(plan.start),
+            kernel.index(plan.rightStart));
 }
 
-/// Loops that both factors have; `left` is where the left one is, `right` the
-/// number of the right one.
+/// Loops that both factors have; `left` and `right` are where their elements
+/// are, but for a packed factor `right` is its number.
 void DotEmitter::emitOuter(ArrayRef<unsigned> loops, Value left, Value right) {
   if (loops.empty())
     return emitBlocks(left, right);
@@ -333,19 +217,31 @@ void DotEmitter::emitOuter(ArrayRef<unsigned> loops, Value left, Value right) {
     range = kernel.share(turns, 1);
   loop(range.first, range.second, 1, [&](Value iv) {
     reader.bind(outer, iv);
-    // All but the first of them are of known extent, as the right factor is.
     emitOuter(loops.drop_front(), plus(left, times(iv, plan.strides[outer])),
-              plus(times(right, extent(outer)), iv));
+              plan.panel ? plus(right, times(iv, plan.rightStrides[outer]))
+                         : plus(times(right, extent(outer)), iv));
   });
 }
 
-/// Blocks of rows that stay in the second cache while all columns go by.
-void DotEmitter::emitBlocks(Value left, Value right) {
-  constexpr int64_t cacheBytes = 512 << 10;
-  int64_t rowBytes = 2;
+/// Elements of a sum.
+int64_t DotEmitter::depth() {
+  int64_t elements = 1;
   for (unsigned loop : plan.sums)
-    rowBytes *= extent(loop);
-  int64_t groups = cacheBytes / (rowBytes * height);
+    elements *= extent(loop);
+  return elements;
+}
+
+/// Blocks of rows that stay in the second cache while all columns go by. Where
+/// that holds the right factor as well they are small: what is computed is
+/// written in order.
+void DotEmitter::emitBlocks(Value left, Value right) {
+  constexpr int64_t cacheBytes = 1 << 20, smallBytes = 512 << 10;
+  int64_t groups = cacheBytes / (2 * depth() * height);
+  if (2 * depth() * plan.columns <= smallBytes)
+    groups = 2 * mostTiles();
+  // A panel is filled once for all of them.
+  if (plan.panel)
+    groups = int64_t(1) << 30;
   groups = std::max<int64_t>(groups / mostTiles(), 1) * mostTiles();
   if (sharesRows)
     groups = std::min<int64_t>(groups, 4 * mostTiles());
@@ -379,16 +275,21 @@ void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
   std::pair<Value, Value> range = {kernel.index(0), kernel.index(blocks)};
   if (sharesColumns)
     range = kernel.share(range.second, 1);
-  int64_t depth = 1;
-  for (unsigned loop : plan.sums)
-    depth *= extent(loop);
   auto block = [&](Value number, int64_t columns) {
     reader.bind(plan.lane, times(number, plan.block));
-    Value start = times(plus(times(right, blocks), number), depth * plan.block);
+    Value start = kernel.index(0);
+    if (plan.panel) {
+      Value place = times(number, plan.block * plan.rightStrides[plan.lane]);
+      fillPanel(plus(right, place), columns);
+    } else {
+      start = times(plus(times(right, blocks), number), depth() * plan.block);
+    }
     int64_t most = mostTiles();
     auto tiles = [&](Value from, Value to, int64_t count) {
-      loop(from, to, count,
-           [&](Value group) { emitTiles(group, count, columns, left, start); });
+      loop(from, to, count, [&](Value group) {
+        startPrefetch(first, last, group, start);
+        emitTiles(group, count, columns, left, start);
+      });
     };
     Value turns = arith::SubIOp::create(b, loc, last, first);
     if (auto end = getConstantIntValue(last))
@@ -459,14 +360,14 @@ void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
     lefts.push_back(place);
   }
 
-  int64_t vectors = int64_t(llvm::divideCeil(columns, lanes));
+  int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
   Values sums;
   if (usesTiles()) {
     for (int64_t tile = 0; tile < tiles; ++tile)
       for (int64_t column = 0; column < vectors; ++column)
         call("tilezero", number(tile * 2 + column));
   } else {
-    auto type = VectorType::get(lanes, b.getF32Type());
+    auto type = VectorType::get(dotLanes, b.getF32Type());
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
     sums.assign(size_t(height * vectors), zero);
   }
@@ -476,7 +377,8 @@ void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
   for (int64_t tile = 0; tile < tiles; ++tile)
     for (int64_t column = 0; column < vectors; ++column) {
       if (usesTiles()) {
-        Value place = kernel.index(tile * height * plan.block + column * lanes);
+        Value place =
+            kernel.index(tile * height * plan.block + column * dotLanes);
         call("tilestored64",
              {number(tile * 2 + column), address(square, place), stride});
         continue;
@@ -484,148 +386,12 @@ void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
       for (int64_t row = 0; row < height; ++row)
         vector::StoreOp::create(
             b, loc, sums[row * vectors + column], square,
-            ValueRange{kernel.index(row), kernel.index(column * lanes)});
+            ValueRange{kernel.index(row), kernel.index(column * dotLanes)});
     }
   for (auto [tile, place] : llvm::enumerate(places)) {
     LaneReader::Scope scope(reader);
     bindLoops(outerRows(), place.outer);
     finishRows(int64_t(tile), place.first, place.skipped, columns);
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Sums
-//===----------------------------------------------------------------------===//
-
-/// The loops of the sum, outermost first, and below them the steps. `number`
-/// counts turns of those that are done.
-DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
-                                     ArrayRef<Value> left, Value right,
-                                     Value number, int64_t columns,
-                                     ValueRange sums) {
-  bool steps = loops.size() == plan.inner;
-  int64_t turns = steps ? plan.depth / plan.step : extent(loops[0]);
-  int64_t stride = steps ? plan.step : plan.strides[loops[0]];
-  auto turn = [&](Value iv, ValueRange inner) -> Values {
-    Values places;
-    for (Value place : left)
-      places.push_back(plus(place, times(iv, stride)));
-    Value at = plus(times(number, turns), iv);
-    if (!steps)
-      return sumUp(loops.drop_front(), places, right, at, columns, inner);
-    Value place = plus(right, times(at, plan.step * plan.block));
-    if (usesTiles()) {
-      stepOfTiles(places, place, columns);
-      return {};
-    }
-    return stepOfVectors(places[0], place, columns, inner);
-  };
-  if (turns == 1)
-    return turn(kernel.index(0), sums);
-  return emitLoop(b, loc, kernel.index(0), kernel.index(turns), kernel.index(1),
-                  sums, turn);
-}
-
-void DotEmitter::stepOfTiles(ArrayRef<Value> left, Value right,
-                             int64_t columns) {
-  auto constant = [&](int64_t value) -> Value {
-    return LLVM::ConstantOp::create(b, loc, b.getI64Type(),
-                                    b.getI64IntegerAttr(value));
-  };
-  int64_t apart = plan.run != 0 ? plan.strides[plan.rows.back()] : 0;
-  int64_t vectors = int64_t(llvm::divideCeil(columns, lanes));
-  for (int64_t column = 0; column < vectors; ++column)
-    call("tileloadd64",
-         {number(6 + column),
-          address(rightMemory, plus(right, kernel.index(column * lanes * 2))),
-          constant(plan.block * 4)});
-  for (auto [tile, place] : llvm::enumerate(left)) {
-    auto row = int64_t(tile);
-    call("tileloadd64",
-         {number(4 + row), address(leftMemory, place), constant(apart * 2)});
-    for (int64_t column = 0; column < vectors; ++column)
-      call("tdpbf16ps",
-           {number(row * 2 + column), number(4 + row), number(6 + column)});
-  }
-}
-
-DotEmitter::Values DotEmitter::stepOfVectors(Value left, Value right,
-                                             int64_t columns, ValueRange sums) {
-  auto pairs = VectorType::get(lanes * 2, b.getBF16Type());
-  auto words = VectorType::get(lanes, b.getI32Type());
-  auto results = VectorType::get(lanes, b.getF32Type());
-  int64_t vectors = int64_t(llvm::divideCeil(columns, lanes));
-  int64_t apart = plan.run != 0 ? plan.strides[plan.rows.back()] : 0;
-  auto load = [&](Type type, Value memref, Value place) -> Value {
-    return LLVM::LoadOp::create(b, loc, type, address(memref, place),
-                                /*alignment=*/2);
-  };
-  Values factors, next;
-  for (int64_t column = 0; column < vectors; ++column)
-    factors.push_back(load(pairs, rightMemory,
-                           plus(right, kernel.index(column * lanes * 2))));
-  for (int64_t row = 0; row < height; ++row) {
-    Value pair =
-        load(b.getI32Type(), leftMemory, plus(left, kernel.index(row * apart)));
-    pair = vector::BroadcastOp::create(b, loc, words, pair);
-    pair = vector::BitCastOp::create(b, loc, pairs, pair);
-    for (int64_t column = 0; column < vectors; ++column)
-      next.push_back(
-          LLVM::CallIntrinsicOp::create(
-              b, loc, results,
-              b.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
-              ValueRange{sums[row * vectors + column], pair, factors[column]})
-              .getResult(0));
-  }
-  return next;
-}
-
-//===----------------------------------------------------------------------===//
-// Outputs
-//===----------------------------------------------------------------------===//
-
-/// Rows of a tile, from `skipped` on, of which the first is row `first` of the
-/// run.
-void DotEmitter::finishRows(int64_t tile, Value first, Value skipped,
-                            int64_t columns) {
-  loop(skipped, kernel.index(height), 1, [&](Value row) {
-    bindLoops(runRows(), plus(first, row));
-    Value place = plus(row, kernel.index(tile * height));
-    for (int64_t column = 0; column < columns;) {
-      int64_t width = std::min<int64_t>(
-          columns - column, columns == plan.block ? plan.block : lanes);
-      auto type = VectorType::get(width, b.getF32Type());
-      Value sum = vector::LoadOp::create(
-          b, loc, type, square, ValueRange{place, kernel.index(column)});
-      finish(column, unsigned(width), sum);
-      column += width;
-    }
-  });
-}
-
-/// Computes and stores what follows from the sums of columns.
-void DotEmitter::finish(int64_t column, unsigned width, Value sum) {
-  Position point;
-  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
-    AffineExpr expr = getAffineDimExpr(loop, b.getContext());
-    if (loop == plan.lane)
-      expr = expr + column;
-    else if (llvm::is_contained(plan.sums, loop) || extent(loop) == 1)
-      expr = getAffineConstantExpr(0, b.getContext());
-    point.push_back(expr);
-  }
-  auto at = [&](ArrayRef<AffineExpr> position) {
-    Position result;
-    for (AffineExpr expr : position)
-      result.push_back(canonical(expr.replaceDims(point)));
-    return result;
-  };
-  OpResult result = root->getResult(0);
-  AffineMap map = root.getIndexingMapMatchingResult(result);
-  reader.remember(result, at(map.getResults()), width, {sum, {}});
-  for (const Output &output : outputs) {
-    Lanes value = reader.read(output.tensor, at(output.position), width);
-    reader.write(value, output.destination, at(output.place), width);
   }
 }
 

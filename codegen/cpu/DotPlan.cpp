@@ -24,9 +24,11 @@ private:
   bool isSumOfProducts();
   bool findFactors();
   bool sortLoops();
-  bool measureLeft();
+  bool measure(OpOperand *factor, SmallVector<int64_t> &strides,
+               int64_t &start);
   bool pickSteps();
   bool packRight();
+  bool pickPanel();
   void pickRows();
 
   int64_t extent(unsigned loop) { return staticLoopExtent(root, loop); }
@@ -105,30 +107,32 @@ bool DotPlanner::sortLoops() {
   return !plan.sums.empty();
 }
 
-/// Distances in the left factor, which is read at sums of multiples of loops.
-bool DotPlanner::measureLeft() {
-  auto type = cast<MemRefType>(kernel.memrefOf(plan.left->get()).getType());
-  SmallVector<int64_t> strides;
+/// Distances in a factor, which is read at sums of multiples of loops.
+bool DotPlanner::measure(OpOperand *factor, SmallVector<int64_t> &strides,
+                         int64_t &start) {
+  auto type = cast<MemRefType>(kernel.memrefOf(factor->get()).getType());
+  SmallVector<int64_t> apart;
   int64_t offset = 0;
-  if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0)
+  if (failed(type.getStridesAndOffset(apart, offset)) || offset != 0)
     return false;
-  plan.strides.assign(root.getNumLoops(), 0);
+  strides.assign(root.getNumLoops(), 0);
+  start = 0;
   SmallVector<AffineExpr> zeros(root.getNumLoops(),
                                 getAffineConstantExpr(0, root.getContext()));
   for (auto [expr, stride] :
-       llvm::zip_equal(mapOf(plan.left).getResults(), strides)) {
+       llvm::zip_equal(mapOf(factor).getResults(), apart)) {
     auto first = dyn_cast<AffineConstantExpr>(expr.replaceDims(zeros));
     if (!first || ShapedType::isDynamic(stride))
       return false;
-    plan.start += first.getValue() * stride;
+    start += first.getValue() * stride;
     for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
       std::optional<int64_t> step = laneStep(expr, loop);
       if (!step)
         return false;
-      plan.strides[loop] += *step * stride;
+      strides[loop] += *step * stride;
     }
   }
-  return llvm::all_of(plan.strides, [](int64_t stride) { return stride >= 0; });
+  return llvm::all_of(strides, [](int64_t stride) { return stride >= 0; });
 }
 
 /// How many elements of a sum each step takes: as many as fit, the same number
@@ -185,6 +189,24 @@ bool DotPlanner::packRight() {
   return isValid(plan.packing, type);
 }
 
+/// A factor that is computed is copied for each block of columns, of which
+/// enough rows make use.
+bool DotPlanner::pickPanel() {
+  constexpr int64_t leastRows = 16, panelBytes = 128 << 10;
+  int64_t rows = 1, bytes = 2 * plan.block;
+  for (unsigned loop : plan.rows)
+    rows *= ShapedType::isDynamic(extent(loop)) ? leastRows : extent(loop);
+  for (unsigned loop : plan.sums)
+    bytes *= extent(loop);
+  unsigned last = plan.sums.back();
+  if (rows < leastRows || bytes > panelBytes || extent(last) % 2 != 0 ||
+      !measure(plan.right, plan.rightStrides, plan.rightStart))
+    return false;
+  plan.panel = true;
+  plan.hasPairs = plan.rightStrides[last] == 1;
+  return plan.hasPairs || plan.rightStrides[plan.lane] == 1;
+}
+
 /// Rows at one distance are done together, in tiles of one height.
 void DotPlanner::pickRows() {
   // With vectors, rows by two vectors are sums in registers.
@@ -213,11 +235,11 @@ void DotPlanner::pickRows() {
 }
 
 std::optional<DotPlan> DotPlanner::run() {
-  if (!isSumOfProducts() || !findFactors() || !sortLoops() || !measureLeft() ||
-      !pickSteps())
+  if (!isSumOfProducts() || !findFactors() || !sortLoops() ||
+      !measure(plan.left, plan.strides, plan.start) || !pickSteps())
     return std::nullopt;
   plan.block = 32;
-  if (!packRight())
+  if (!packRight() && !pickPanel())
     return std::nullopt;
   pickRows();
   // To set up tiles takes as long as so many products.

@@ -34,13 +34,20 @@ struct DotPlan {
   /// elements those are, and how many of them a step takes.
   unsigned inner = 0;
   int64_t depth = 1, step = 0;
-  /// Elements between neighbours along each loop, in the left factor.
+  /// Elements between neighbours along each loop, in the left factor, and
+  /// where its first element is.
   llvm::SmallVector<int64_t> strides;
-  int64_t start = 0; ///< where its first element is
-  int64_t height;    ///< rows of a tile
-  int64_t block;     ///< columns of a tile
-  PairPacking packing;
-  bool panel = false; ///< the right factor is packed where it is used
+  int64_t start = 0;
+  int64_t height;      ///< rows of a tile
+  int64_t block;       ///< columns of a tile
+  PairPacking packing; ///< of a right factor that is constant
+  /// Another one is copied to a panel of one block of columns where it is used;
+  /// its strides, and whether its pairs are neighbours in memory: else its
+  /// columns are.
+  bool panel = false;
+  llvm::SmallVector<int64_t> rightStrides;
+  int64_t rightStart = 0;
+  bool hasPairs = false;
 };
 
 /// How `root` is computed by what `unit` has; null when that does not apply or

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/TileLoops.h"
+#include "codegen/cpu/Transposed.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -197,29 +198,6 @@ void TileEmitter::storeColumns(ArrayRef<Value> starts) {
     else
       vector::StoreOp::create(b, loc, value, panel, place);
   }
-}
-
-/// The columns of as many vectors as these have elements: halves of ever
-/// smaller squares change places.
-static SmallVector<Value> transposed(OpBuilder &b, Location loc,
-                                     SmallVector<Value> vectors) {
-  auto lanes = int64_t(vectors.size());
-  for (int64_t half = 1; half < lanes; half *= 2)
-    for (int64_t low = 0; low < lanes; ++low) {
-      if ((low & half) != 0)
-        continue;
-      SmallVector<int64_t> lower, upper;
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        bool second = (lane & half) != 0;
-        lower.push_back(second ? lanes + lane - half : lane);
-        upper.push_back(second ? lanes + lane : lane + half);
-      }
-      Value first = vectors[low], other = vectors[low + half];
-      vectors[low] = vector::ShuffleOp::create(b, loc, first, other, lower);
-      vectors[low + half] =
-          vector::ShuffleOp::create(b, loc, first, other, upper);
-    }
-  return vectors;
 }
 
 /// Copies squares of one vector each way.

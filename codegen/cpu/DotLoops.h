@@ -1,0 +1,113 @@
+//===- DotLoops.h - the loops around dot products ---------------*- C++ -*-===//
+//
+// What DotEmitter.cpp (the loops), DotSums.cpp (the instructions, and what
+// follows from sums) and DotPanel.cpp (the right factor where it is not packed)
+// share.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_CPU_DOTLOOPS_H
+#define KERATIN_CODEGEN_CPU_DOTLOOPS_H
+
+#include "codegen/cpu/Dots.h"
+
+namespace keratin {
+
+/// Columns of an instruction, and of a vector of sums.
+inline constexpr int64_t dotLanes = 16;
+
+/// Emits the loops of a root as its plan says.
+class DotEmitter {
+public:
+  DotEmitter(Kernel &kernel, mlir::linalg::GenericOp root, const DotPlan &plan,
+             llvm::ArrayRef<Output> outputs)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        root(root), plan(plan), outputs(outputs), height(plan.height) {
+    reader.setLane(plan.lane);
+  }
+
+  void run();
+
+private:
+  using Then = llvm::function_ref<void(mlir::Value)>;
+  using Values = llvm::SmallVector<mlir::Value>;
+
+  bool usesTiles() const { return plan.unit == DotUnit::Tiles; }
+  /// Tiles of rows that are summed up at once.
+  int64_t mostTiles() const { return usesTiles() ? 2 : 1; }
+  int64_t extent(unsigned loop) { return staticLoopExtent(root, loop); }
+  llvm::ArrayRef<unsigned> outerRows() {
+    return llvm::ArrayRef(plan.rows).drop_back(plan.run);
+  }
+  llvm::ArrayRef<unsigned> runRows() {
+    return llvm::ArrayRef(plan.rows).take_back(plan.run);
+  }
+
+  mlir::Value plus(mlir::Value left, mlir::Value right);
+  mlir::Value times(mlir::Value value, int64_t factor);
+  mlir::Value over(mlir::Value value, mlir::Value divisor, bool rest);
+  mlir::Value least(mlir::Value value, mlir::Value bound);
+  void loop(mlir::Value from, mlir::Value to, int64_t step, Then body);
+
+  mlir::Value address(mlir::Value memref, mlir::Value element);
+  void call(llvm::StringRef name, mlir::ValueRange arguments = {});
+  mlir::Value number(int64_t tile);
+  void configure();
+
+  void packRight();
+  void layOut();
+  void emitHeight(int64_t rows);
+  void emitOuter(llvm::ArrayRef<unsigned> loops, mlir::Value left,
+                 mlir::Value right);
+  void emitBlocks(mlir::Value left, mlir::Value right);
+  void emitColumns(mlir::Value first, mlir::Value last, mlir::Value left,
+                   mlir::Value right);
+  void emitTiles(mlir::Value group, int64_t tiles, int64_t columns,
+                 mlir::Value left, mlir::Value right);
+  void bindLoops(llvm::ArrayRef<unsigned> loops, mlir::Value number);
+  mlir::Value extentOf(llvm::ArrayRef<unsigned> loops);
+
+  Values sumUp(llvm::ArrayRef<unsigned> loops, llvm::ArrayRef<mlir::Value> left,
+               mlir::Value right, mlir::Value number, int64_t columns,
+               mlir::ValueRange sums);
+  int64_t depth();
+  void startPrefetch(mlir::Value first, mlir::Value last, mlir::Value group,
+                     mlir::Value start);
+  void prefetch(mlir::Value step);
+  mlir::Value vectorAt(mlir::Value memref, mlir::Value place,
+                       mlir::Type element, int64_t width, int64_t padded);
+  void fillPanel(mlir::Value right, int64_t columns);
+  void fillSums(llvm::ArrayRef<unsigned> loops, mlir::Value right,
+                mlir::Value number, int64_t columns);
+  void storeRows(mlir::Value right, mlir::Value number, int64_t columns);
+  void storeSquares(mlir::Value right, mlir::Value number, int64_t columns,
+                    int64_t pairs);
+  void stepOfTiles(llvm::ArrayRef<mlir::Value> left, mlir::Value right,
+                   int64_t columns);
+  Values stepOfVectors(mlir::Value left, mlir::Value right, int64_t columns,
+                       mlir::ValueRange sums);
+  void finishRows(int64_t tile, mlir::Value first, mlir::Value skipped,
+                  int64_t columns);
+  void finish(int64_t column, unsigned width, mlir::Value sum);
+
+  Kernel &kernel;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  LaneReader reader;
+  mlir::linalg::GenericOp root;
+  const DotPlan &plan;
+  llvm::ArrayRef<Output> outputs;
+
+  int64_t height; ///< rows of a tile
+  mlir::Value leftMemory, rightMemory;
+  mlir::Value rightSource; ///< of a panel
+  mlir::Value nextBlock; ///< what a tile is to fetch first of the block to come
+  int64_t linesOfStep = 0; ///< that each tile fetches in each step
+  mlir::Value square;      ///< [tiles * height][block] sums
+  mlir::Value shape;       ///< of the tile registers
+  bool sharesColumns = false, sharesRows = false;
+  std::optional<unsigned> sharedOuter;
+};
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_DOTLOOPS_H

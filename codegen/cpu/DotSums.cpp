@@ -1,0 +1,240 @@
+//===- DotSums.cpp - what dot products compute ----------------------------===//
+//
+// Tile registers are named here, not by LLVM: 0 to 3 hold sums, 4 and 5 rows of
+// the left factor, 6 and 7 columns of the right one. All of one kind have one
+// shape in a kernel, so they are configured once.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/DotLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+/// The address of `memref` plus that many elements.
+Value DotEmitter::address(Value memref, Value element) {
+  int64_t bytes =
+      cast<MemRefType>(memref.getType()).getElementTypeBitWidth() / 8;
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref);
+  base = arith::AddIOp::create(b, loc, base, times(element, bytes));
+  base = arith::IndexCastOp::create(b, loc, b.getI64Type(), base);
+  return LLVM::IntToPtrOp::create(
+      b, loc, LLVM::LLVMPointerType::get(b.getContext()), base);
+}
+
+void DotEmitter::call(llvm::StringRef name, ValueRange arguments) {
+  LLVM::CallIntrinsicOp::create(
+      b, loc, b.getStringAttr("llvm.x86." + name.str()), arguments);
+}
+
+/// A tile register.
+Value DotEmitter::number(int64_t tile) {
+  return LLVM::ConstantOp::create(b, loc, b.getI8Type(),
+                                  b.getI8IntegerAttr(int8_t(tile)));
+}
+
+/// Tells the machine the rows and the bytes of a row of each tile register
+/// (Intel SDM, volume 1, 18.2).
+void DotEmitter::configure() {
+  constexpr size_t size = 64, bytesAt = 16, rowsAt = 48;
+  std::array<int8_t, size> bytes = {1}; // the palette
+  auto set = [&](unsigned tile, int64_t rows, int64_t rowBytes) {
+    bytes[bytesAt + 2 * size_t(tile)] = int8_t(rowBytes);
+    bytes[rowsAt + tile] = int8_t(rows);
+  };
+  for (unsigned tile = 0; tile < 4; ++tile)
+    set(tile, height, dotLanes * 4);
+  for (unsigned tile : {4, 5})
+    set(tile, height, plan.step * 2);
+  for (unsigned tile : {6, 7})
+    set(tile, plan.step / 2, dotLanes * 4);
+  auto type = VectorType::get(int64_t(size), b.getI8Type());
+  Value table = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes)));
+  vector::StoreOp::create(b, loc, table, shape, ValueRange{kernel.index(0)});
+  call("ldtilecfg", address(shape, kernel.index(0)));
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// The loops of the sum, outermost first, and below them the steps. `number`
+/// counts turns of those that are done.
+DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
+                                     ArrayRef<Value> left, Value right,
+                                     Value number, int64_t columns,
+                                     ValueRange sums) {
+  bool steps = loops.size() == plan.inner;
+  int64_t turns = steps ? plan.depth / plan.step : extent(loops[0]);
+  int64_t stride = steps ? plan.step : plan.strides[loops[0]];
+  auto turn = [&](Value iv, ValueRange inner) -> Values {
+    Values places;
+    for (Value place : left)
+      places.push_back(plus(place, times(iv, stride)));
+    Value at = plus(times(number, turns), iv);
+    if (!steps)
+      return sumUp(loops.drop_front(), places, right, at, columns, inner);
+    Value place = plus(right, times(at, plan.step * plan.block));
+    prefetch(at);
+    if (usesTiles()) {
+      stepOfTiles(places, place, columns);
+      return {};
+    }
+    return stepOfVectors(places[0], place, columns, inner);
+  };
+  if (turns == 1)
+    return turn(kernel.index(0), sums);
+  return emitLoop(b, loc, kernel.index(0), kernel.index(turns), kernel.index(1),
+                  sums, turn);
+}
+
+/// Of a right factor that no cache near holds each tile of rows fetches its
+/// share of the next block, from where the tile is in each step. Behind the
+/// last block are the weights of what comes next.
+void DotEmitter::startPrefetch(Value first, Value last, Value group,
+                               Value start) {
+  constexpr int64_t leastBytes = 1 << 20, line = 32, unknownTurns = 4;
+  linesOfStep = 0;
+  if (plan.panel || 2 * depth() * plan.columns < leastBytes)
+    return;
+  std::optional<int64_t> begin = getConstantIntValue(first),
+                         end = getConstantIntValue(last);
+  int64_t turns = begin && end
+                      ? int64_t(llvm::divideCeil(*end - *begin, mostTiles()))
+                      : unknownTurns;
+  int64_t lines = plan.step * plan.block / line;
+  linesOfStep = int64_t(llvm::divideCeil(lines, turns));
+  Value turn = over(Value(arith::SubIOp::create(b, loc, group, first)),
+                    kernel.index(mostTiles()), /*rest=*/false);
+  Value share = times(least(turn, kernel.index(turns - 1)), linesOfStep * line);
+  nextBlock = plus(plus(start, kernel.index(depth() * plan.block)), share);
+}
+
+void DotEmitter::prefetch(Value step) {
+  constexpr int64_t line = 32;
+  if (linesOfStep == 0)
+    return;
+  Value place = plus(nextBlock, times(step, plan.step * plan.block));
+  for (int64_t number = 0; number < linesOfStep; ++number)
+    LLVM::Prefetch::create(
+        b, loc, address(rightMemory, plus(place, kernel.index(number * line))),
+        /*rw=*/0, /*hint=*/2, /*cache=*/1);
+}
+
+void DotEmitter::stepOfTiles(ArrayRef<Value> left, Value right,
+                             int64_t columns) {
+  auto constant = [&](int64_t value) -> Value {
+    return LLVM::ConstantOp::create(b, loc, b.getI64Type(),
+                                    b.getI64IntegerAttr(value));
+  };
+  int64_t apart = plan.run != 0 ? plan.strides[plan.rows.back()] : 0;
+  int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
+  for (int64_t column = 0; column < vectors; ++column)
+    call(
+        "tileloadd64",
+        {number(6 + column),
+         address(rightMemory, plus(right, kernel.index(column * dotLanes * 2))),
+         constant(plan.block * 4)});
+  for (auto [tile, place] : llvm::enumerate(left)) {
+    auto row = int64_t(tile);
+    call("tileloadd64",
+         {number(4 + row), address(leftMemory, place), constant(apart * 2)});
+    for (int64_t column = 0; column < vectors; ++column)
+      call("tdpbf16ps",
+           {number(row * 2 + column), number(4 + row), number(6 + column)});
+  }
+}
+
+DotEmitter::Values DotEmitter::stepOfVectors(Value left, Value right,
+                                             int64_t columns, ValueRange sums) {
+  auto pairs = VectorType::get(dotLanes * 2, b.getBF16Type());
+  auto words = VectorType::get(dotLanes, b.getI32Type());
+  auto results = VectorType::get(dotLanes, b.getF32Type());
+  int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
+  int64_t apart = plan.run != 0 ? plan.strides[plan.rows.back()] : 0;
+  auto load = [&](Type type, Value memref, Value place) -> Value {
+    return LLVM::LoadOp::create(b, loc, type, address(memref, place),
+                                /*alignment=*/2);
+  };
+  Values factors, next;
+  for (int64_t column = 0; column < vectors; ++column)
+    factors.push_back(load(pairs, rightMemory,
+                           plus(right, kernel.index(column * dotLanes * 2))));
+  for (int64_t row = 0; row < height; ++row) {
+    Value pair =
+        load(b.getI32Type(), leftMemory, plus(left, kernel.index(row * apart)));
+    pair = vector::BroadcastOp::create(b, loc, words, pair);
+    pair = vector::BitCastOp::create(b, loc, pairs, pair);
+    for (int64_t column = 0; column < vectors; ++column)
+      next.push_back(
+          LLVM::CallIntrinsicOp::create(
+              b, loc, results,
+              b.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
+              ValueRange{sums[row * vectors + column], pair, factors[column]})
+              .getResult(0));
+  }
+  return next;
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs
+//===----------------------------------------------------------------------===//
+
+/// Rows of a tile, from `skipped` on, of which the first is row `first` of the
+/// run.
+void DotEmitter::finishRows(int64_t tile, Value first, Value skipped,
+                            int64_t columns) {
+  loop(skipped, kernel.index(height), 1, [&](Value row) {
+    bindLoops(runRows(), plus(first, row));
+    Value place = plus(row, kernel.index(tile * height));
+    for (int64_t column = 0; column < columns;) {
+      int64_t width = std::min<int64_t>(
+          columns - column, columns == plan.block ? plan.block : dotLanes);
+      auto type = VectorType::get(width, b.getF32Type());
+      Value sum = vector::LoadOp::create(
+          b, loc, type, square, ValueRange{place, kernel.index(column)});
+      finish(column, unsigned(width), sum);
+      column += width;
+    }
+  });
+}
+
+/// Computes and stores what follows from the sums of columns.
+void DotEmitter::finish(int64_t column, unsigned width, Value sum) {
+  Position point;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    AffineExpr expr = getAffineDimExpr(loop, b.getContext());
+    if (loop == plan.lane)
+      expr = expr + column;
+    else if (llvm::is_contained(plan.sums, loop) || extent(loop) == 1)
+      expr = getAffineConstantExpr(0, b.getContext());
+    point.push_back(expr);
+  }
+  auto at = [&](ArrayRef<AffineExpr> position) {
+    Position result;
+    for (AffineExpr expr : position)
+      result.push_back(canonical(expr.replaceDims(point)));
+    return result;
+  };
+  OpResult result = root->getResult(0);
+  AffineMap map = root.getIndexingMapMatchingResult(result);
+  reader.remember(result, at(map.getResults()), width, {sum, {}});
+  for (const Output &output : outputs) {
+    Lanes value = reader.read(output.tensor, at(output.position), width);
+    reader.write(value, output.destination, at(output.place), width);
+  }
+}
+
+} // namespace keratin
