@@ -43,6 +43,7 @@ private:
   int64_t tilesOf(const Tiling::Level &level);
   void pickPrefetch();
   void pickRowsAhead();
+  void pickAdded();
   void pickReductions();
   void orderLoops();
   int64_t turnsInBlock(unsigned loop);

@@ -494,6 +494,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   orderLoops();
   pickPrefetch();
   pickRowsAhead();
+  pickAdded();
   SmallVector<int64_t> turns;
   for (const Tiling::Level &level : tiling.levels)
     turns.push_back(turnsOf(level));

@@ -68,6 +68,8 @@ struct Tiling {
   /// memory, each as long as the reduction. The rows of the next tile are asked
   /// for.
   std::optional<Access> rowsAhead;
+  /// What is added to the sums of a tile, and comes from far.
+  llvm::SmallVector<Access> added;
 };
 
 /// How to tile `root`; null when scalar loops are the way. `keepsSums`: the

@@ -45,6 +45,7 @@ private:
   mlir::Value numberOfTile();
   void prefetch();
   void prefetchRows();
+  void prefetchAdded();
   mlir::Value least(mlir::Value value, int64_t bound);
   mlir::Value most(mlir::Value value, mlir::Value bound);
   void emitColumns(bool shared, Then then);

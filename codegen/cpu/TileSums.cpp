@@ -251,6 +251,8 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetch();
   if (tiling.rowsAhead)
     prefetchRows();
+  if (!tiling.added.empty())
+    prefetchAdded();
   for (const Tap &tap : tapsOfRows()) {
     auto next = sums.begin() + tap.row * columns.size() * results;
     for (unsigned column = 0; column < columns.size(); ++column) {
