@@ -94,7 +94,11 @@ bool Signature::updatesState() const {
 
 bool Signature::updatesInPlace(size_t output) const {
   int variable = stateOfOutput(output);
-  return variable >= 0 && !inPlace.empty() && inPlace[output] >= 0 &&
+  if (variable < 0)
+    return false;
+  if (!llvm::is_contained(inputState, variable))
+    return true; // nothing reads the old value
+  return !inPlace.empty() && inPlace[output] >= 0 &&
          stateOfInput(inPlace[output]) == variable;
 }
 

@@ -54,7 +54,7 @@ static nb::object placeholder(const nb::object *given) {
   else if (!ndim.is_none())
     extents.assign(rankFrom(ndim), K::None);
   else
-    throw Error("placeholder: neither shape nor ndim is given");
+    extents = {K::None}; // every tensor has a rank
   return wrap(K::placeholder(extents, dtypeOr(given[2], K::floatx()),
                              nameFrom(given[4], "placeholder")));
 }
@@ -334,7 +334,10 @@ void defineBackend(nb::module_ &m) {
       "def placeholder(shape: Sequence[int | None] | None = None, ndim: int | "
       "None = None, dtype: DTypeLike = None, sparse: bool = False, name: str | "
       "None = None) -> Tensor",
-      "A value given when a function is called.", &placeholder);
+      "A value given when a function is called; a vector where neither `shape` "
+      "nor "
+      "`ndim` is given.",
+      &placeholder);
   byHand(
       "variable",
       {{"value", nullptr},

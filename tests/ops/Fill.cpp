@@ -116,6 +116,19 @@ std::vector<Row> fillRows() {
       [](const Values &x, S i) { return 3 * x[i]; });
   phase.hasGradient = true;
   rows.push_back(phase);
+  phase.name = "learning_phase";
+  phase.op = [](X x) {
+    return x[0] * 3 + K::cast(K::learning_phase(), K::dtype(x[0]));
+  };
+  rows.push_back(phase);
+  // What is printed is the value, and goes nowhere here.
+  Row print = phase;
+  print.name = "print_tensor";
+  print.op = [](X x) {
+    K::set_print_sink([](const std::string &, const Array &) {});
+    return K::print_tensor(x[0] * 3, "x") * 1;
+  };
+  rows.push_back(print);
   Row test = phase;
   test.name = "in_test_phase";
   test.op = [](X x) { return K::in_test_phase(x[0] * 3, x[0] * 2); };
@@ -138,6 +151,7 @@ std::vector<Row> fillRows() {
                       });
                     });
     row.hasBatch = false;
+    row.state = Array::full({4}, 3, DType::Float32);
     rows.push_back(std::move(row));
   };
   changed(

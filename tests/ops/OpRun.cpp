@@ -78,8 +78,8 @@ TemporaryDirectory::TemporaryDirectory() {
 TemporaryDirectory::~TemporaryDirectory() { std::filesystem::remove_all(path); }
 
 void runArtefact(const std::string &path, int64_t batch,
-                 const std::vector<Array> &inputs,
-                 std::vector<Array> &outputs) {
+                 const std::vector<Array> &inputs, std::vector<Array> &outputs,
+                 const Array &state) {
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     ADD_FAILURE() << dlerror();
@@ -91,6 +91,8 @@ void runArtefact(const std::string &path, int64_t batch,
     ADD_FAILURE() << dlerror();
     return;
   }
+  if (info->batch >= 0)
+    batch = info->batch; // of shapes that are all known
   size_t arenaBytes = info->arena_bytes[0] + batch * info->arena_bytes[1];
   std::unique_ptr<void, decltype(&std::free)> arena(
       std::aligned_alloc(KTN_ALIGNMENT,
@@ -102,12 +104,12 @@ void runArtefact(const std::string &path, int64_t batch,
   std::vector<void *> out;
   for (Array &array : outputs)
     out.push_back(array.mutableData());
-  // What goes on with each call is an input and an output more.
-  Array state = Array::of<int64_t>({2}, {tableSeed, 0}), nextState = state;
-  if (info->num_inputs > static_cast<int32_t>(inputs.size())) {
+  // What goes on with each call is an output more, and an input if it is read.
+  Array nextState = state;
+  if (info->num_inputs > static_cast<int32_t>(inputs.size()))
     in.push_back(state.data());
+  if (info->num_outputs > static_cast<int32_t>(outputs.size()))
     out.push_back(nextState.mutableData());
-  }
   EXPECT_EQ(info->num_inputs, static_cast<int32_t>(in.size()));
   EXPECT_EQ(info->num_outputs, static_cast<int32_t>(out.size()));
   EXPECT_EQ(info->run(info->weights, arena.get(), batch, in.data(), out.data()),

@@ -25,9 +25,11 @@ struct TemporaryDirectory {
 };
 
 /// Runs a shared object that `Function::save` wrote. `outputs` are arrays of
-/// the dtypes and shapes of the results, which they become.
+/// the dtypes and shapes of the results, which they become. `state` is the
+/// variable that it has, if it has one.
 void runArtefact(const std::string &path, int64_t batch,
-                 const std::vector<Array> &inputs, std::vector<Array> &outputs);
+                 const std::vector<Array> &inputs, std::vector<Array> &outputs,
+                 const Array &state = Row().state);
 
 } // namespace keratin::optest
 

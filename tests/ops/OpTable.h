@@ -2,9 +2,9 @@
 //
 // A row says what an op of the backend API computes: a formula in C++ doubles.
 // OpTest.cpp checks every row at -O0 and at -O2, in process with static shapes
-// and in an artefact with a dynamic batch. GradientTest.cpp does the same with
-// its gradient, against central differences of the formula, and with the
-// gradient of that. A new op needs a row in its family's file.
+// and in an artefact, with a dynamic batch if it has one. GradientTest.cpp does
+// the same with its gradient, against central differences of the formula, and
+// with the gradient of that. A new op needs a row in its family's file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_TESTS_OPS_OPTABLE_H
@@ -52,6 +52,9 @@ double broadcastAt(const Values &x, const K::Shape &index);
 using Op = std::function<K::Tensor(const K::Tensors &)>;
 using Formula = std::function<Values(const std::vector<Values> &)>;
 
+/// The seed of random ops in the table.
+constexpr uint64_t tableSeed = 1234567890123;
+
 struct Row {
   std::string name = {}; ///< letters, digits and underscores
   std::vector<K::Shape> shapes = {};
@@ -74,6 +77,9 @@ struct Row {
   /// Whether axis 0 of the first input is a batch. It is the batch of other
   /// inputs too that are not weights and have this extent first.
   bool hasBatch = true;
+  /// The variable that the op assigns, if it does: the key and the number of
+  /// calls of a random one.
+  Array state = Array::of<int64_t>({2}, {tableSeed, 0});
 
   DType dtype(size_t input) const;
   bool isWeight(size_t input) const;
@@ -88,9 +94,6 @@ inline void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
 
 /// The batch that shapes in the table have.
 constexpr int64_t tableBatch = 3;
-
-/// The seed of random ops in the table.
-constexpr uint64_t tableSeed = 1234567890123;
 
 /// One function a family.
 std::vector<Row> elementwiseRows();

@@ -26,15 +26,22 @@ static std::string readFile(const std::string &path) {
   return text.str();
 }
 
-static void readFunctions(const std::string &path,
-                          std::set<std::string> &names) {
+/// Adds the functions that a header declares, and those that give tensors.
+static void readFunctions(const std::string &path, std::set<std::string> &names,
+                          std::set<std::string> &ofTensors) {
   static const std::regex declaration(
-      R"((?:^|\n)(?:[A-Z]\w*|bool|void|u?int64_t|std::[\w:<>, ]+) (\w+)\()");
+      R"((?:^|\n)([A-Z]\w*|bool|void|u?int64_t|std::[\w:<>, ]+) (\w+)\()");
+  static const std::set<std::string> others = {"Array", "DType", "Dim",
+                                               "Function", "Shape"};
   std::string content = readFile(path);
   for (std::sregex_iterator found(content.begin(), content.end(), declaration),
        end;
-       found != end; ++found)
-    names.insert((*found)[1]);
+       found != end; ++found) {
+    names.insert((*found)[2]);
+    std::string type = (*found)[1];
+    if (std::isupper(type[0]) && !others.count(type))
+      ofTensors.insert((*found)[2]);
+  }
 }
 
 /// The function that a row is named after: the longest that its name begins
@@ -62,7 +69,7 @@ static std::string callersOf(const std::string &function,
 }
 
 int main(int argc, char **argv) {
-  std::set<std::string> functions;
+  std::set<std::string> functions, ofTensors;
   std::map<std::string, std::string> tests;
   bool isTest = false;
   for (int i = 1; i < argc; ++i) {
@@ -71,7 +78,7 @@ int main(int argc, char **argv) {
     else if (isTest)
       tests[std::filesystem::path(argv[i]).filename()] = readFile(argv[i]);
     else
-      readFunctions(argv[i], functions);
+      readFunctions(argv[i], functions, ofTensors);
   }
   std::map<std::string, std::vector<Row>> rows;
   for (const Row &row : allRows())
@@ -79,12 +86,16 @@ int main(int argc, char **argv) {
 
   std::cout << "# What is tested of the backend API\n\n"
                "Each row is checked at -O0 and -O2 against a formula in C++ "
-               "doubles, its gradient against\ncentral differences; `any "
-               "batch` rows also in an artefact, for batches of 1 and 5. "
-               "Functions that give\nno tensor, or do more than compute one, "
+               "doubles, its gradient against\ncentral differences, and in "
+               "an artefact, for batches of 1 and 5 where there is one. "
+               "`none` is the gradient of\nwhat has none. "
+               "Functions that give no tensor, or do more than compute one, "
                "have tests of their own.\n\n"
-               "| function | row | value | gradient | second gradient | any "
-               "batch |\n|---|---|---|---|---|---|\n";
+               "| function | row | value | gradient | second gradient | "
+               "artefact |\n|---|---|---|---|---|---|\n";
+  // What each row is tested with.
+  static const std::set<std::string> harness = {"function", "gradients",
+                                                "placeholder"};
   int untested = 0;
   for (const std::string &function : functions) {
     if (rows[function].empty()) {
@@ -92,13 +103,16 @@ int main(int argc, char **argv) {
       untested += callers.empty();
       std::cout << "| " << function << " | "
                 << (callers.empty() ? "**none**" : callers) << " | "
-                << (callers.empty() ? "no" : "yes") << " | | | |\n";
+                << (callers.empty() ? "no" : "yes")
+                << (harness.count(function)     ? " | yes | yes | any batch |\n"
+                    : ofTensors.count(function) ? " | no | no | no |\n"
+                                                : " | no tensor | | |\n");
     }
     for (const Row &row : rows[function])
       std::cout << "| " << function << " | " << row.name << " | yes | "
                 << (row.hasGradient ? "yes" : "none") << " | "
                 << (row.hasGradient && row.hasSecondGradient ? "yes" : "")
-                << " | " << (row.hasBatch ? "yes" : "") << " |\n";
+                << " | " << (row.hasBatch ? "any batch" : "yes") << " |\n";
   }
   for (const Row &row : rows[""])
     std::cout << "| | " << row.name << " | yes | "
