@@ -36,7 +36,7 @@ private:
   std::optional<WindowWay> windowAlong(unsigned loop);
   void pickWindowRows();
   void pickTapRows(std::optional<int64_t> vectors);
-  bool holdsShared();
+  bool holdsShared(int64_t most);
   int64_t bytesRead(const Access &access, llvm::ArrayRef<unsigned> loops);
   int64_t bytesOfScalars(llvm::ArrayRef<unsigned> loops);
   void orderBlocked(llvm::ArrayRef<Tiling::Level> inner);

@@ -56,10 +56,8 @@ int64_t Classifier::bytesOfScalars(ArrayRef<unsigned> loops) {
   return std::min<uint64_t>(bytes, INT64_MAX / 4);
 }
 
-/// Whether the second cache holds all of what rows share, beside what one turn
-/// of the other loops reads.
-bool Classifier::holdsShared() {
-  constexpr int64_t most = 256 << 10;
+/// Whether all of what rows share is at most `most` bytes.
+bool Classifier::holdsShared(int64_t most) {
   int64_t bytes = 0;
   for (const Access &access : accesses) {
     if (!access.dependsOn(tiling.lane) || access.dependsOn(*tiling.row))
@@ -115,21 +113,26 @@ void Classifier::orderLoops() {
     return tiling.row && access.dependsOn(tiling.lane) &&
            !access.dependsOn(*tiling.row);
   });
+  // The second cache has room beside what one turn of the other loops reads,
+  // the first one beside what a tile reads.
+  constexpr int64_t secondCache = 256 << 10, firstCache = 24 << 10;
   tiling.levels = before;
-  bool inside = shared && !tiling.panel && holdsShared();
+  bool inside = shared && !tiling.panel && holdsShared(secondCache);
   if (shared && tiling.row && !inside) {
     after.push_back(rows);
     return orderBlocked(after);
   }
+  // Then what is written is written in order.
+  bool innermost = inside && tiling.row && holdsShared(firstCache);
   if (inside)
     tiling.levels.append(after);
-  if (shared || tiling.blocked)
+  if ((shared || tiling.blocked) && !innermost)
     tiling.levels.push_back(columns);
   if (!inside)
     tiling.levels.append(after);
   if (tiling.row)
     tiling.levels.push_back(rows);
-  if (!shared && !tiling.blocked && !tiling.reducesLanes)
+  if (innermost || (!shared && !tiling.blocked && !tiling.reducesLanes))
     tiling.levels.push_back(columns);
 }
 

@@ -13,10 +13,10 @@ namespace keratin {
 /// cycles on two units.
 static constexpr int64_t sumsInFlight = 8;
 
-/// Issue slots of one step of a tile: an FMA each sum, a load each row, two
+/// Issue slots of one step of a tile: an FMA each sum, a load each row, three
 /// each vector, which comes from the second cache, and one for the loop.
 static int64_t stepCost(int64_t rows, int64_t vectors) {
-  return std::max({rows * vectors, rows + 2 * vectors, sumsInFlight}) + 1;
+  return std::max({rows * vectors, rows + 3 * vectors, sumsInFlight}) + 1;
 }
 
 /// Full tiles and one of the exact rest each way.
