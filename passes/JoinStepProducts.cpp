@@ -48,6 +48,34 @@ static bool pays(ktn::ScanOp scan, ktn::DotGeneralOp ofInput,
              mostWeightBytes;
 }
 
+/// The rows of `slice` at the start of the step. Where they are rows of a
+/// table, the step takes them from there: it copies them anyway, so they need
+/// not all be written and read before. `slice` becomes their numbers.
+static Value rowsOf(ktn::ScanOp scan, BlockArgument slice, OpBuilder &b,
+                    OpBuilder &outside) {
+  OpOperand &operand = scan.getXsMutable()[slice.getArgNumber()];
+  Value rows = operand.get();
+  auto transpose = rows.getDefiningOp<ktn::TransposeOp>();
+  bool stepsFirst = !transpose;
+  if (transpose && transpose.getPermutation() == ArrayRef<int64_t>{1, 0, 2} &&
+      transpose->hasOneUse())
+    rows = transpose.getX();
+  auto gather = rows.getDefiningOp<ktn::GatherOp>();
+  if (!gather || !gather->hasOneUse() || !slice.hasOneUse() ||
+      gather.getAxis() != 0 || gather.getBatchDims() != 0 ||
+      cast<RankedTensorType>(gather.getX().getType()).getRank() != 2 ||
+      cast<RankedTensorType>(gather.getIndices().getType()).getRank() != 2)
+    return slice;
+  Value numbers = gather.getIndices();
+  if (!stepsFirst)
+    numbers = ktn::TransposeOp::create(outside, gather.getLoc(), numbers,
+                                       ArrayRef<int64_t>{1, 0});
+  operand.set(numbers);
+  auto type = cast<RankedTensorType>(numbers.getType());
+  slice.setType(type.clone(type.getShape().drop_front()));
+  return ktn::GatherOp::create(b, gather.getLoc(), gather.getX(), slice, 0, 0);
+}
+
 /// `sum` is (x W [+ c]) + h U in any order.
 static void joinProductsOf(ktn::ScanOp scan, ktn::AddOp sum) {
   for (bool swapped : {false, true}) {
@@ -75,9 +103,11 @@ static void joinProductsOf(ktn::ScanOp scan, ktn::AddOp sum) {
       continue;
     OpBuilder b(sum);
     Location loc = sum.getLoc();
-    Value rows = ktn::ConcatOp::create(
-        b, loc, ValueRange{ofInput.getLhs(), ofState.getLhs()}, 1);
     OpBuilder outside(scan);
+    Value input =
+        rowsOf(scan, cast<BlockArgument>(ofInput.getLhs()), b, outside);
+    Value rows =
+        ktn::ConcatOp::create(b, loc, ValueRange{input, ofState.getLhs()}, 1);
     Value weights = ktn::ConcatOp::create(
         outside, loc, ValueRange{ofInput.getRhs(), ofState.getRhs()}, 0);
     Value joined = ktn::DotGeneralOp::create(
@@ -86,7 +116,12 @@ static void joinProductsOf(ktn::ScanOp scan, ktn::AddOp sum) {
     if (constant)
       joined = ktn::AddOp::create(b, loc, joined, constant);
     sum.replaceAllUsesWith(joined);
+    Operation *inner = left.getDefiningOp();
     sum.erase();
+    inner->erase();
+    for (ktn::DotGeneralOp dot : {ofInput, ofState})
+      if (dot != inner)
+        dot.erase();
     return;
   }
 }

@@ -55,3 +55,27 @@ func.func @trained(%x: tensor<1024x16x24xf32>, %h: tensor<16x64xf32>, %w: tensor
   } -> tensor<16x64xf32>
   return %y : tensor<16x64xf32>
 }
+
+// Rows of a table are taken from there in each step.
+// CHECK-LABEL: func @embedded(
+// CHECK-SAME:    %[[IDS:.+]]: tensor<16x1024xi32>
+// CHECK-DAG:     %[[TABLE:.+]] = ktn.constant {{.+}} : tensor<100x24xf32>
+// CHECK-DAG:     %[[NUMBERS:.+]] = ktn.transpose %[[IDS]], [1, 0]
+// CHECK:         ktn.scan (%[[NUMBER:.+]] = %[[NUMBERS]] : tensor<1024x16xi32>) init (%[[H:.+]] = %
+// CHECK:           %[[X:.+]] = ktn.gather %[[TABLE]], %[[NUMBER]] {axis = 0 : i64}
+// CHECK:           %[[ROWS:.+]] = ktn.concat %[[X]], %[[H]] {axis = 1 : i64}
+// CHECK:           ktn.dot_general %[[ROWS]],
+func.func @embedded(%ids: tensor<16x1024xi32>, %h: tensor<16x64xf32>) -> tensor<16x64xf32> {
+  %table = ktn.constant dense<0.1> : tensor<100x24xf32>
+  %w = ktn.constant dense<0.1> : tensor<24x64xf32>
+  %u = ktn.constant dense<0.2> : tensor<64x64xf32>
+  %e = ktn.gather %table, %ids {axis = 0} : tensor<100x24xf32>, tensor<16x1024xi32> -> tensor<16x1024x24xf32>
+  %x = ktn.transpose %e, [1, 0, 2] : tensor<16x1024x24xf32> -> tensor<1024x16x24xf32>
+  %y = ktn.scan (%xt = %x : tensor<1024x16x24xf32>) init (%s = %h : tensor<16x64xf32>) {
+    %0 = ktn.dot_general %xt, %w contract [1] x [0] : tensor<16x24xf32>, tensor<24x64xf32> -> tensor<16x64xf32>
+    %2 = ktn.dot_general %s, %u contract [1] x [0] : tensor<16x64xf32>, tensor<64x64xf32> -> tensor<16x64xf32>
+    %3 = ktn.add %0, %2 : tensor<16x64xf32>
+    ktn.yield %3 : tensor<16x64xf32>
+  } -> tensor<16x64xf32>
+  return %y : tensor<16x64xf32>
+}
