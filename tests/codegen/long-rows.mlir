@@ -1,0 +1,23 @@
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// Rows of 3 KiB are far more than the first cache holds of a tile: eight of
+// them at once, not 13.
+// CHECK-LABEL: func private @long_rows(
+// CHECK-SAME:    memref<2x768x48xf32>
+// CHECK:         scf.for %{{.+}} = %c0 to %c128 step %c8
+func.func private @long_rows(%x: tensor<128x768xf32>, %w: tensor<768x96xf32> {ktn.constant}, %out: tensor<128x96xf32>) -> tensor<128x96xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<128x96xf32>) -> tensor<128x96xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<128x768xf32>, tensor<768x96xf32>) outs(%start : tensor<128x96xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<128x96xf32>
+  return %sum : tensor<128x96xf32>
+}
