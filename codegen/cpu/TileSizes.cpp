@@ -61,9 +61,9 @@ TileSize productTile(std::optional<int64_t> rows,
 }
 
 int64_t cachedRows(int64_t stride) {
-  // 32 KiB of 8 ways are common: lines 4096 bytes apart share their ways, of
-  // which the columns and the output need some too.
-  constexpr int64_t line = 64, sets = 64, ways = 6, mostRows = 16;
+  // 32 KiB of 8 ways are common: lines 4096 bytes apart share their ways. A
+  // line of the columns that comes between is used once and soon the oldest.
+  constexpr int64_t line = 64, sets = 64, ways = 8, mostRows = 16;
   if (stride % line != 0)
     return mostRows;
   int64_t apart = std::gcd(stride / line, sets);

@@ -38,8 +38,9 @@ TEST(ProductTile, KeepsToItsLimits) {
 }
 
 TEST(CachedRows, AreFewWhenRowsShareTheWaysOfTheCache) {
-  EXPECT_EQ(cachedRows(4096), 6);
-  EXPECT_EQ(cachedRows(2048), 12);
+  EXPECT_EQ(cachedRows(4096), 8);
+  EXPECT_EQ(cachedRows(2048), 16);
+  EXPECT_EQ(cachedRows(3 * 4096), 8);
   EXPECT_EQ(cachedRows(768 * 4), 16);
   EXPECT_EQ(cachedRows(12), 16);
 }
