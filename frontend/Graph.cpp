@@ -467,8 +467,9 @@ Tensor emit(std::string_view mnemonic, const Tensors &operands,
 
 int64_t normalizeAxis(int64_t axis, int64_t rank, std::string_view function) {
   if (axis < -rank || axis >= rank)
-    throw Error(std::string(function) + ": axis " + std::to_string(axis) +
-                " is not in a tensor of " + std::to_string(rank) + " axes");
+    throw Error(std::string(CalledAs::current(function)) + ": axis " +
+                std::to_string(axis) + " is not in a tensor of " +
+                std::to_string(rank) + " axes");
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -483,16 +484,16 @@ std::vector<int64_t> normalizeAxes(const Axes &axes, int64_t rank,
   std::sort(result.begin(), result.end());
   auto twice = std::adjacent_find(result.begin(), result.end());
   if (twice != result.end())
-    throw Error(std::string(function) + ": axis " + std::to_string(*twice) +
-                " is given twice");
+    throw Error(std::string(CalledAs::current(function)) + ": axis " +
+                std::to_string(*twice) + " is given twice");
   return result;
 }
 
 void requireTensor(const Tensor &x, std::string_view function,
                    std::string_view argument) {
   if (!x)
-    throw Error(std::string(function) + ": " + std::string(argument) +
-                " is None");
+    throw Error(std::string(CalledAs::current(function)) + ": " +
+                std::string(argument) + " is None");
 }
 
 } // namespace keratin::backend

@@ -21,10 +21,10 @@ static Tensor checkedValue(const Variable &variable, const Tensor &value) {
   for (size_t axis = 0; fits && axis < shape.size(); ++axis)
     fits = given[axis] == None || given[axis] == shape[axis];
   if (!fits)
-    throw Error("update: variable '" + variable.name + "' has shape " +
-                shapeName(shape) + " and dtype " +
-                std::string(dtypeName(type)) + " but its new value has " +
-                shapeName(given) + " and " +
+    throw Error(std::string(CalledAs::current("update")) + ": variable '" +
+                variable.name + "' has shape " + shapeName(shape) +
+                " and dtype " + std::string(dtypeName(type)) +
+                " but its new value has " + shapeName(given) + " and " +
                 std::string(dtypeName(dtype(value))));
   return given == shape ? value : reshape(value, shape);
 }
@@ -33,7 +33,11 @@ Tensor Graph::appendAssign(const Tensor &target, const Tensor &value) {
   std::shared_ptr<Variable> variable =
       target.id() ? findVariable(target) : nullptr;
   if (!variable)
-    throw Error("update: the tensor is not a variable");
+    throw Error(std::string(CalledAs::current("update")) + ": x is " +
+                (target.id()
+                     ? "a tensor of shape " + shapeName(int_shape(target))
+                     : std::string("a number or None")) +
+                ", not a variable");
   requireTensor(value, "update", "the new value of '" + variable->name + "'");
   Tensor number;
   if (!value.id())
@@ -59,15 +63,18 @@ Tensor update(const Tensor &x, const Tensor &new_x) {
 }
 
 Tensor update_add(const Tensor &x, const Tensor &increment) {
+  CalledAs function("update_add");
   return update(x, x + increment);
 }
 
 Tensor update_sub(const Tensor &x, const Tensor &decrement) {
+  CalledAs function("update_sub");
   return update(x, x - decrement);
 }
 
 Tensor moving_average_update(const Tensor &x, const Tensor &value,
                              double momentum) {
+  CalledAs function("moving_average_update");
   return update(x, x - (x - value) * (1 - momentum));
 }
 

@@ -174,7 +174,10 @@ std::vector<Array> batch_get_value(const Tensors &tensors) {
 void set_value(const Tensor &x, const Array &value) {
   std::shared_ptr<Variable> variable = variableOf(x);
   if (!variable)
-    throw Error("set_value: the tensor is not a variable");
+    throw Error("set_value: x is " +
+                (x.id() ? "a tensor of shape " + shapeName(int_shape(x))
+                        : std::string("a number or None")) +
+                ", not a variable");
   const std::shared_ptr<Graph> &graph = Graph::ownerOf(x);
   Graph::Lock lock(graph);
   if (value.shape() != variable->value.shape())

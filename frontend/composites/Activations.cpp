@@ -112,6 +112,7 @@ Tensor glu(const Tensor &x, int64_t axis) {
 }
 
 Tensor l2_normalize(const Tensor &x, const Axes &axis) {
+  CalledAs function("l2_normalize");
   Tensor norm = sum(square(x), axis, /*keepdims=*/true);
   return x * rsqrt(maximum(norm, 1e-12));
 }

@@ -246,6 +246,7 @@ Tensor separable_conv1d(const Tensor &x, const Tensor &depthwise_kernel,
                         const Tensor &pointwise_kernel, int64_t strides,
                         const Padding &padding, std::string_view data_format,
                         int64_t dilation_rate) {
+  CalledAs function("separable_conv1d");
   Tensor y = depthwise_conv1d(x, depthwise_kernel, strides, padding,
                               data_format, dilation_rate);
   return conv1d(y, pointwise_kernel, 1, "valid", data_format);
@@ -255,6 +256,7 @@ Tensor separable_conv2d(const Tensor &x, const Tensor &depthwise_kernel,
                         const Tensor &pointwise_kernel, const Ints &strides,
                         const Padding &padding, std::string_view data_format,
                         const Ints &dilation_rate) {
+  CalledAs function("separable_conv2d");
   Tensor y = depthwise_conv2d(x, depthwise_kernel, strides, padding,
                               data_format, dilation_rate);
   return conv2d(y, pointwise_kernel, {1, 1}, "valid", data_format);

@@ -13,6 +13,8 @@ Tensor sqrt(const Tensor &x) { return emit("sqrt", {maximum(x, 0.0)}); }
 Tensor reciprocal(const Tensor &x) { return 1.0 / x; }
 
 Tensor clip(const Tensor &x, const Tensor &min_value, const Tensor &max_value) {
+  CalledAs function("clip");
+  requireTensor(x, "clip", "x");
   // As Keras has it, the lower bound wins where the bounds cross.
   Tensor y = max_value ? minimum(x, max_value) : x;
   return min_value ? maximum(y, min_value) : y;

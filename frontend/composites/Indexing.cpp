@@ -239,6 +239,9 @@ Tensor one_hot(const Tensor &indices, int64_t num_classes, int64_t axis,
                DType dtype) {
   CalledAs function("one_hot");
   axis = normalizeAxis(axis, ndim(indices) + 1, "one_hot");
+  if (num_classes < 0)
+    throw Error("one_hot: num_classes is " + std::to_string(num_classes) +
+                " but must be 0 or more");
   Tensor positions =
       isFloat(backend::dtype(indices)) ? cast(indices, DType::Int32) : indices;
   // Classes along `axis`, to be compared with the indices everywhere else.

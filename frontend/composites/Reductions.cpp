@@ -31,6 +31,7 @@ Tensor mean(const Tensor &x, const Axes &axis, bool keepdims) {
 }
 
 Tensor var(const Tensor &x, const Axes &axis, bool keepdims) {
+  CalledAs function("var");
   requireTensor(x, "var", "x");
   if (!isFloat(dtype(x)))
     return var(cast(x, floatx()), axis, keepdims);
@@ -38,10 +39,12 @@ Tensor var(const Tensor &x, const Axes &axis, bool keepdims) {
 }
 
 Tensor std(const Tensor &x, const Axes &axis, bool keepdims) {
+  CalledAs function("std");
   return sqrt(var(x, axis, keepdims));
 }
 
 Tensor logsumexp(const Tensor &x, const Axes &axis, bool keepdims) {
+  CalledAs function("logsumexp");
   // log sum e^x = m + log sum e^(x - m); an infinite m would give inf - inf.
   Tensor largest = stop_gradient(max(x, axis, /*keepdims=*/true));
   Tensor shift = where(isfinite(largest), largest, full_like(largest, 0));
@@ -53,7 +56,7 @@ Tensor logsumexp(const Tensor &x, const Axes &axis, bool keepdims) {
 /// Each slice along `axis` combined with all before it.
 static Tensor accumulate(const Tensor &x, int64_t axis, double start,
                          const FoldFunction &combine) {
-  axis = normalizeAxis(axis, ndim(x), "cumulative function");
+  axis = normalizeAxis(axis, ndim(x), "cumsum");
   Tensor sequence = moveaxis(x, axis, 0);
   Tensor first = squeeze(getitem(sequence, {Slice{0, 1}}), 0);
   ScanStep scan =
@@ -66,12 +69,14 @@ static Tensor accumulate(const Tensor &x, int64_t axis, double start,
 }
 
 Tensor cumsum(const Tensor &x, int64_t axis) {
+  CalledAs function("cumsum");
   return accumulate(x, axis, 0, [](const Tensor &total, const Tensor &next) {
     return total + next;
   });
 }
 
 Tensor cumprod(const Tensor &x, int64_t axis) {
+  CalledAs function("cumprod");
   return accumulate(x, axis, 1, [](const Tensor &total, const Tensor &next) {
     return total * next;
   });

@@ -15,7 +15,8 @@ using Position = std::function<double(int64_t i)>;
 int64_t knownExtent(const Tensor &x, int64_t axis) {
   int64_t extent = int_shape(x)[axis];
   if (extent == None)
-    throw Error("resize: the extent of axis " + std::to_string(axis) +
+    throw Error(std::string(CalledAs::current("resize")) +
+                ": the extent of axis " + std::to_string(axis) +
                 " of a tensor of shape " + shapeName(int_shape(x)) +
                 " must be known");
   return extent;
@@ -62,14 +63,16 @@ Tensor resizeAxis(const Tensor &x, int64_t axis, int64_t size,
     return nearestAxis(x, axis, size, position);
   if (interpolation == "bilinear")
     return linearAxis(x, axis, size, position);
-  throw Error("resize: interpolation is '" + std::string(interpolation) +
+  throw Error(std::string(CalledAs::current("resize")) +
+              ": interpolation is '" + std::string(interpolation) +
               "' but must be 'nearest' or 'bilinear'");
 }
 
 int64_t firstSpatialAxis(const Tensor &x, int64_t spatial,
                          std::string_view data_format) {
   if (ndim(x) != spatial + 2)
-    throw Error("resize: the tensor has shape " + shapeName(int_shape(x)) +
+    throw Error(std::string(CalledAs::current("resize")) +
+                ": the tensor has shape " + shapeName(int_shape(x)) +
                 " but must have " + std::to_string(spatial + 2) + " axes");
   return normalize_data_format(data_format) == "channels_first" ? 2 : 1;
 }
@@ -79,6 +82,7 @@ int64_t firstSpatialAxis(const Tensor &x, int64_t spatial,
 Tensor resize_images(const Tensor &x, int64_t height_factor,
                      int64_t width_factor, std::string_view data_format,
                      std::string_view interpolation) {
+  CalledAs function("resize_images");
   int64_t axis = firstSpatialAxis(x, 2, data_format);
   if (interpolation == "nearest")
     return repeat_elements(repeat_elements(x, height_factor, axis),
@@ -97,6 +101,7 @@ Tensor resize_images(const Tensor &x, int64_t height_factor,
 Tensor resize_volumes(const Tensor &x, int64_t depth_factor,
                       int64_t height_factor, int64_t width_factor,
                       std::string_view data_format) {
+  CalledAs function("resize_volumes");
   int64_t axis = firstSpatialAxis(x, 3, data_format);
   Tensor y = repeat_elements(x, depth_factor, axis);
   y = repeat_elements(y, height_factor, axis + 1);
@@ -107,7 +112,8 @@ Tensor resize(const Tensor &x, const Ints &size, std::string_view interpolation,
               std::string_view data_format) {
   int64_t axis = firstSpatialAxis(x, 2, data_format);
   if (size.size() != 2 || size[0] < 1 || size[1] < 1)
-    throw Error("resize: size must be two numbers of 1 or more");
+    throw Error(std::string(CalledAs::current("resize")) +
+                ": size must be two numbers of 1 or more");
   Tensor y = x;
   for (int64_t extent : size) {
     double scale =

@@ -179,7 +179,10 @@ static Dim multiply(const Dim &dim, const Dim &factor) {
 // Axes
 //===----------------------------------------------------------------------===//
 
-Tensor flatten(const Tensor &x) { return reshape(x, {-1}); }
+Tensor flatten(const Tensor &x) {
+  CalledAs function("flatten");
+  return reshape(x, {-1});
+}
 
 Tensor batch_flatten(const Tensor &x) {
   CalledAs function("batch_flatten");
@@ -303,7 +306,8 @@ Tensor repeat_elements(const Tensor &x, int64_t rep, int64_t axis) {
   CalledAs function("repeat_elements");
   axis = normalizeAxis(axis, ndim(x), "repeat_elements");
   if (rep < 1)
-    throw Error("repeat_elements: rep is " + std::to_string(rep) +
+    throw Error(std::string(CalledAs::current("repeat_elements")) +
+                ": a number of repetitions is " + std::to_string(rep) +
                 " but must be 1 or more");
   if (rep == 1)
     return x;
@@ -368,10 +372,11 @@ static Tensor padImage(const Tensor &x, std::vector<PadPair> padding,
                        std::string_view data_format, size_t spatial) {
   std::string format = normalize_data_format(data_format);
   if (ndim(x) != static_cast<int64_t>(spatial) + 2 || padding.size() != spatial)
-    throw Error("spatial padding: the tensor has shape " +
-                shapeName(int_shape(x)) + " and there are " +
-                std::to_string(padding.size()) + " pairs but there must be " +
-                std::to_string(spatial) + " spatial axes");
+    throw Error(std::string(CalledAs::current("spatial padding")) +
+                ": the tensor has shape " + shapeName(int_shape(x)) +
+                " and there are " + std::to_string(padding.size()) +
+                " pairs but there must be " + std::to_string(spatial) +
+                " spatial axes");
   padding.insert(padding.begin(), {0, 0});
   padding.insert(format == "channels_first" ? padding.begin() : padding.end(),
                  {0, 0});

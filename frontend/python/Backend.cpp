@@ -235,19 +235,29 @@ static nb::object mapFn(const nb::object *given) {
       toTensor(given[1], {"map_fn", "elems"}, {})));
 }
 
-template <K::Tensor (*fold)(const K::FoldFunction &, const K::Tensor &,
-                            const K::Tensor &)>
-static nb::object foldWith(const nb::object *given) {
-  nb::callable function = callableFrom(given[0], {"fold", "fn"});
+using Fold = K::Tensor(const K::FoldFunction &, const K::Tensor &,
+                       const K::Tensor &);
+
+static nb::object foldWith(const char *name, Fold *fold,
+                           const nb::object *given) {
+  nb::callable function = callableFrom(given[0], {name, "fn"});
   Like like;
   like.join(given[1]);
   return wrap(fold(
       [&](const K::Tensor &accumulator, const K::Tensor &element) {
         return toTensor(function(wrap(accumulator), wrap(element)),
-                        {"fold", "what fn returns"}, {});
+                        {name, "what fn returns"}, {});
       },
-      toTensor(given[1], {"fold", "elems"}, {}),
-      toTensor(given[2], {"fold", "initializer"}, like)));
+      toTensor(given[1], {name, "elems"}, {}),
+      toTensor(given[2], {name, "initializer"}, like)));
+}
+
+static nb::object foldl(const nb::object *given) {
+  return foldWith("foldl", &K::foldl, given);
+}
+
+static nb::object foldr(const nb::object *given) {
+  return foldWith("foldr", &K::foldr, given);
 }
 
 //===----------------------------------------------------------------------===//
@@ -423,14 +433,12 @@ void defineBackend(nb::module_ &m) {
          "def foldl(fn: Callable[[Tensor, Tensor], Tensor], elems: TensorLike, "
          "initializer: TensorLike | None = None, name: str | None = None) -> "
          "Tensor",
-         "fn(...fn(fn(initializer, x[0]), x[1])..., x[n-1]).",
-         &foldWith<&K::foldl>);
+         "fn(...fn(fn(initializer, x[0]), x[1])..., x[n-1]).", &foldl);
   byHand("foldr", fold,
          "def foldr(fn: Callable[[Tensor, Tensor], Tensor], elems: TensorLike, "
          "initializer: TensorLike | None = None, name: str | None = None) -> "
          "Tensor",
-         "fn(...fn(fn(initializer, x[n-1]), x[n-2])..., x[0]).",
-         &foldWith<&K::foldr>);
+         "fn(...fn(fn(initializer, x[n-1]), x[n-2])..., x[0]).", &foldr);
   byHand("name_scope", {{"name", nullptr}},
          "def name_scope(name: str) -> NameScope",
          "A context in which names begin with `name/`.", &nameScope);

@@ -137,8 +137,10 @@ static K::Index toIndex(nb::handle item) {
                     step.is_none() ? 1 : *bound(step)};
   }
   if (PyBool_Check(item.ptr()) || !PyIndex_Check(item.ptr()))
-    refuse("getitem: an index is an int, a slice, None, ... or an integer "
-           "tensor");
+    refuse(("getitem: an index is a " +
+            std::string(Py_TYPE(item.ptr())->tp_name) +
+            " but must be an int, a slice, None, ... or an integer tensor")
+               .c_str());
   return toInteger(item, {"getitem", "an index"});
 }
 

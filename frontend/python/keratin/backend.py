@@ -45,7 +45,10 @@ def cast_to_floatx(x: TensorLike) -> Tensor | numpy.ndarray:
         return _keratin.cast(x, _keratin.floatx())
     import numpy
 
-    return numpy.asarray(x, dtype=_keratin.floatx())
+    try:
+        return numpy.asarray(x, dtype=_keratin.floatx())
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"cast_to_floatx: x is {x!r}: {error}") from None
 
 
 def is_tensor(x: object) -> bool:
@@ -102,7 +105,11 @@ def eye(
     import numpy
 
     shape = size if isinstance(size, (_tuple, _list)) else (size, size)
-    return _keratin.constant(numpy.eye(*shape), dtype=dtype, name=name)
+    try:
+        matrix = numpy.eye(*shape)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"eye: size is {size!r}: {error}") from None
+    return _keratin.constant(matrix, dtype=dtype, name=name)
 
 
 def repeat_elements(x: TensorLike, rep: int, axis: int) -> Tensor:
@@ -119,8 +126,13 @@ def batch_get_value(ops: Sequence[Tensor]) -> _list[numpy.ndarray]:
 
 def batch_set_value(tuples: Sequence[tuple[Tensor, ArrayLike]]) -> None:
     """Sets each variable of `(variable, value)` pairs."""
-    for x, value in tuples:
-        _keratin.set_value(x, value)
+    for pair in tuples:
+        if not isinstance(pair, (_tuple, _list)) or len(pair) != 2:
+            raise TypeError(
+                f"batch_set_value: tuples has {pair!r} but must have pairs "
+                "(variable, value)"
+            )
+        _keratin.set_value(*pair)
 
 
 def gradients(
@@ -159,6 +171,11 @@ def function(
             f'Invalid argument "{next(iter(kwargs))}" passed to K.function: '
             "the Keratin backend takes inputs, outputs, updates and name"
         )
+    for argument, given in ("inputs", inputs), ("outputs", outputs):
+        if not isinstance(given, (_tuple, _list)):
+            raise TypeError(
+                f"function: {argument} is {given!r} but must be a list of tensors"
+            )
     outputs = _list(outputs)
     after = [
         index
