@@ -147,6 +147,8 @@ def RoundFactors : Pass<"ktn-round-factors", "::mlir::ModuleOp"> {
     Weights become constants of bf16. With `narrow` other factors do too: each is rounded where it
     is computed, once for all products. Without, they are rounded to the same values but stay
     f32, for targets that multiply nothing else; so do weights of windows.
+    What reads a factor element by element reads the rounded numbers too. With `narrow` a window over an odd number of
+    channels gets one more, of zeros, so that sums are made of pairs.
 
     ```mlir
     %0 = linalg.generic … ins(%x : tensor<?x784xf32>) {              // rounded once

@@ -124,6 +124,42 @@ ElementsAttr roundElements(ElementsAttr from, RankedTensorType type) {
   });
 }
 
+/// The elements of `from`, of bf16, with zeros behind those of axis `axis`, as
+/// many as `type` has more.
+ElementsAttr padElements(ElementsAttr from, int64_t axis,
+                         RankedTensorType type) {
+  auto before = cast<RankedTensorType>(from.getType());
+  ArrayRef<char> bytes;
+  bool isSplat = false;
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(from)) {
+    if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+      bytes = blob->getData();
+  } else if (auto dense = dyn_cast<DenseElementsAttr>(from)) {
+    bytes = dense.getRawData();
+    isSplat = dense.isSplat();
+  }
+  constexpr size_t size = 2;
+  auto elements = size_t(before.getNumElements());
+  if (bytes.size() != (isSplat ? size : elements * size))
+    return {};
+  AsmResourceBlob result = HeapAsmResourceBlob::allocate(
+      size_t(type.getNumElements()) * size, /*align=*/64);
+  char *out = result.getMutableData().data();
+  std::fill_n(out, size_t(type.getNumElements()) * size, 0);
+  // Runs of what is inside of the axis.
+  size_t inner = 1;
+  for (int64_t dim = axis + 1; dim < type.getRank(); ++dim)
+    inner *= size_t(type.getDimSize(dim));
+  size_t run = inner * size_t(before.getDimSize(axis)),
+         place = inner * size_t(type.getDimSize(axis));
+  for (size_t index = 0; index < elements; ++index) {
+    size_t to = index / run * place + index % run;
+    std::memcpy(out + to * size, bytes.data() + (isSplat ? 0 : index * size),
+                size);
+  }
+  return DenseResourceElementsAttr::get(type, "padded_bf16", std::move(result));
+}
+
 //===----------------------------------------------------------------------===//
 // The rewrite
 //===----------------------------------------------------------------------===//
@@ -136,6 +172,13 @@ public:
   /// `value` rounded, as `element`: bf16, or f32 with the same values.
   Value round(Value value, Type element);
 
+  /// What was computed by an op of the function and rounded, and the result.
+  ArrayRef<std::pair<Value, Value>> roundedResults() const { return results; }
+
+  /// `value`, which is rounded, with one zero more along `axis`; null for one
+  /// that cannot have it.
+  Value pad(Value value, int64_t axis);
+
 private:
   Value make(Value value, RankedTensorType type);
   Value moved(linalg::GenericOp op, RankedTensorType type);
@@ -145,6 +188,8 @@ private:
   OpBuilder b;
   llvm::DenseMap<std::pair<Value, Type>, Value> known;
   llvm::DenseMap<std::pair<Attribute, Type>, ElementsAttr> constants;
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> longer;
+  SmallVector<std::pair<Value, Value>> results;
 };
 
 } // namespace
@@ -227,10 +272,49 @@ Value Rounder::moved(linalg::GenericOp op, RankedTensorType type) {
       .getResult(0);
 }
 
+Value Rounder::pad(Value value, int64_t axis) {
+  if (Value before = longer.lookup({value, axis}))
+    return before;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(value);
+  Location loc = value.getLoc();
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  ++shape[axis];
+  auto wanted = RankedTensorType::get(shape, type.getElementType());
+  Value result;
+  if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
+    ElementsAttr elements =
+        padElements(cast<ElementsAttr>(constant.getValue()), axis, wanted);
+    if (!elements)
+      return {};
+    result = arith::ConstantOp::create(b, loc, elements);
+  } else {
+    SmallVector<OpFoldResult> low(type.getRank(), b.getIndexAttr(0)), high(low);
+    high[axis] = b.getIndexAttr(1);
+    Value source = value;
+    // A border that is there gets wider.
+    if (auto border = value.getDefiningOp<tensor::PadOp>();
+        border && border.getStaticHigh()[axis] == 0 &&
+        border.getConstantPaddingValue() &&
+        matchPattern(border.getConstantPaddingValue(), m_AnyZeroFloat())) {
+      source = border.getSource();
+      low = border.getMixedLowPad();
+      high = border.getMixedHighPad();
+      high[axis] = b.getIndexAttr(1);
+    }
+    Value zero =
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(b.getBF16Type()));
+    result = tensor::PadOp::create(b, loc, wanted, source, low, high, zero);
+  }
+  longer[{value, axis}] = result;
+  return result;
+}
+
 Value Rounder::computed(Value value, RankedTensorType type) {
   Location loc = value.getLoc();
   AffineMap map = b.getMultiDimIdentityMap(type.getRank());
-  return lower::createParallel(
+  Value rounded = lower::createParallel(
       b, loc, type, lower::sizesOf(b, loc, value), value, map,
       [&](OpBuilder &b, Location loc, ValueRange arguments) -> Value {
         Value rounded =
@@ -239,6 +323,9 @@ Value Rounder::computed(Value value, RankedTensorType type) {
           return rounded;
         return arith::ExtFOp::create(b, loc, type.getElementType(), rounded);
       });
+  if (value.getDefiningOp<linalg::GenericOp>())
+    results.push_back({value, rounded});
+  return rounded;
 }
 
 namespace {
@@ -253,9 +340,14 @@ struct RoundFactors : impl::RoundFactorsBase<RoundFactors> {
         products.push_back(op);
     });
     Rounder rounder(&getContext());
-    for (linalg::GenericOp op : products)
+    for (linalg::GenericOp op : products) {
       for (OpOperand *factor : op.getDpsInputOperands())
         roundFactor(rounder, op, *factor);
+      if (narrow)
+        makeEven(rounder, op);
+    }
+    for (auto [value, rounded] : rounder.roundedResults())
+      readRounded(value, rounded);
   }
 
 private:
@@ -269,15 +361,60 @@ private:
     return value.getDefiningOp<arith::ConstantOp>();
   }
 
+  /// Lets what reads `value` element by element, as the sum of a residual, read
+  /// the rounded numbers: then only those are written.
+  static void readRounded(Value value, Value rounded) {
+    Operation *rounding = rounded.getDefiningOp();
+    for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
+      auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
+      if (!reader || reader == rounding || !reader.isDpsInput(&use) ||
+          reader.getNumReductionLoops() != 0)
+        continue;
+      use.set(rounded);
+      widen(reader, use);
+    }
+  }
+
+  /// Gives the channels of a window one that is zero where their number is odd,
+  /// as that of the colours of an image: sums are made of pairs.
+  static void makeEven(Rounder &rounder, linalg::GenericOp op) {
+    OpOperand *image = op.getDpsInputOperand(0),
+              *weights = op.getDpsInputOperand(1);
+    AffineMap map = op.getMatchingIndexingMap(image);
+    auto channel = dyn_cast<AffineDimExpr>(map.getResults().back());
+    if (!hasWindow(op) || !channel || !isConstant(weights->get()) ||
+        op.getIteratorTypesArray()[channel.getPosition()] !=
+            utils::IteratorType::reduction ||
+        op.getStaticLoopRanges()[channel.getPosition()] % 2 == 0)
+      return;
+    std::optional<unsigned> axis =
+        op.getMatchingIndexingMap(weights).getResultPosition(channel);
+    if (!axis || !weights->get().getDefiningOp<arith::ConstantOp>())
+      return;
+    Value longer = rounder.pad(weights->get(), *axis);
+    if (!longer)
+      return;
+    weights->set(longer);
+    image->set(rounder.pad(image->get(), map.getNumResults() - 1));
+  }
+
   void roundFactor(Rounder &rounder, linalg::GenericOp op, OpOperand &factor) {
     OpBuilder b(&getContext());
     // Windows are multiplied more often than they are read.
     bool small = narrow || (isConstant(factor.get()) && !hasWindow(op));
     Type element = small ? Type(b.getBF16Type()) : Type(b.getF32Type());
     factor.set(rounder.round(factor.get(), element));
-    BlockArgument argument = op.getMatchingBlockArgument(&factor);
-    if (!small)
+    widen(op, factor);
+  }
+
+  /// Lets the body of `op` compute with the elements of `input`, which may have
+  /// become bf16, as f32.
+  static void widen(linalg::GenericOp op, OpOperand &input) {
+    Type element = getElementTypeOrSelf(input.get());
+    BlockArgument argument = op.getMatchingBlockArgument(&input);
+    if (argument.getType() == element)
       return;
+    OpBuilder b(op.getContext());
     argument.setType(element);
     b.setInsertionPointToStart(op.getBody());
     auto widened =

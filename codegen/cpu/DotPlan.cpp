@@ -243,11 +243,14 @@ std::optional<DotPlan> DotPlanner::run() {
     return std::nullopt;
   pickRows();
   // To set up tiles takes as long as so many products.
-  constexpr int64_t leastProducts = 1024;
-  int64_t products = plan.columns;
+  constexpr int64_t leastOfRow = 128, leastProducts = 16 << 10, fewRows = 16;
+  int64_t products = plan.columns, rows = 1;
   for (unsigned loop : plan.sums)
     products *= extent(loop);
-  if (plan.columns < 4 || products < leastProducts)
+  for (unsigned loop : plan.rows)
+    rows *= ShapedType::isDynamic(extent(loop)) ? fewRows : extent(loop);
+  if (plan.columns < 4 || products < leastOfRow ||
+      products * std::min<int64_t>(rows, fewRows * fewRows) < leastProducts)
     return std::nullopt;
   return plan;
 }

@@ -120,3 +120,78 @@ func.func @others(%x: tensor<8x8x4xf32>, %w: tensor<3x3x4xf32>, %m: tensor<4x9xf
   } -> tensor<4xf32>
   return %y, %z : tensor<6x6x4xf32>, tensor<4xf32>
 }
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+#sums = affine_map<(m, n, k) -> (m, n)>
+#all = affine_map<(m, n) -> (m, n)>
+
+// What is rounded for a product is read rounded by the sum of a residual as well, so that only that is kept.
+// CHECK-LABEL: func @residual(
+// CHECK-SAME:    %[[X:.+]]: tensor<4x4xf32>
+// CHECK:         %[[Y:.+]] = linalg.generic {{.+}} ins(%[[X]] : tensor<4x4xf32>)
+// CHECK:           math.tanh
+// CHECK:         %[[R:.+]] = linalg.generic {{.+}} ins(%[[Y]] : tensor<4x4xf32>)
+// CHECK:           arith.truncf
+// CHECK:         %[[P:.+]] = linalg.generic {{.+}} ins(%[[R]], %{{.+}})
+// CHECK:         linalg.generic {{.+}} ins(%[[P]], %[[R]] :
+// NARROW-NEXT:   ^bb0(%[[A:.+]]: f32, %[[B:.+]]: bf16, %{{.+}}: f32):
+// NARROW-NEXT:     %[[W:.+]] = arith.extf %[[B]] : bf16 to f32
+// NARROW-NEXT:     arith.addf %[[A]], %[[W]] : f32
+func.func @residual(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense<2.0> : tensor<4x4xf32>
+  %e = tensor.empty() : tensor<4x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %t = math.tanh %a : f32
+    linalg.yield %t : f32
+  } -> tensor<4x4xf32>
+  %p = linalg.generic {indexing_maps = [#rows, #columns, #sums], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%y, %w : tensor<4x4xf32>, tensor<4x4xf32>) outs(%f : tensor<4x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %q, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<4x4xf32>
+  %r = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %y : tensor<4x4xf32>, tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}
+
+// -----
+
+#image = affine_map<(h, w, k, i, j, c) -> (h + i, w + j, c)>
+#kernel = affine_map<(h, w, k, i, j, c) -> (i, j, c, k)>
+#result = affine_map<(h, w, k, i, j, c) -> (h, w, k)>
+
+// Three colours become four where products are made of pairs.
+// CHECK-LABEL: func @colours(
+// NARROW:        arith.constant dense_resource<padded_bf16{{.*}}> : tensor<3x3x4x8xbf16>
+// NARROW:        tensor.pad %{{.+}} low[0, 0, 0] high[0, 0, 1]
+// NARROW:        } : tensor<8x8x3xbf16> to tensor<8x8x4xbf16>
+// WIDE-NOT:      tensor.pad
+// WIDE:          tensor<3x3x3x8xf32>
+func.func @colours(%x: tensor<8x8x3xf32>) -> tensor<6x6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense<1.001> : tensor<3x3x3x8xf32>
+  %e = tensor.empty() : tensor<6x6x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<6x6x8xf32>) -> tensor<6x6x8xf32>
+  %y = linalg.generic {indexing_maps = [#image, #kernel, #result],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<8x8x3xf32>, tensor<3x3x3x8xf32>) outs(%f : tensor<6x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %q, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<6x6x8xf32>
+  return %y : tensor<6x6x8xf32>
+}
