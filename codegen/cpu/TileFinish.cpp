@@ -50,6 +50,37 @@ static Value joined(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
                                    llvm::to_vector(llvm::seq<int64_t>(lanes)));
 }
 
+/// Whether a memref is more than the second cache holds beside other things.
+static bool exceedsSecondCache(MemRefType type) {
+  constexpr int64_t bytes = 1 << 20;
+  return type.hasStaticShape() &&
+         type.getNumElements() * type.getElementTypeBitWidth() / 8 >= bytes;
+}
+
+/// Asks for where the next tile writes what this one writes at `point`: a
+/// store has to wait for its cache line as a load has.
+void TileEmitter::prefetchPlace(const Output &output, Position point,
+                                unsigned width) {
+  constexpr unsigned line = 64;
+  auto type = cast<MemRefType>(output.destination.getType());
+  unsigned bits = type.getElementTypeBitWidth();
+  if (width == 0 || bits < 8 || !tiling.row || !exceedsSecondCache(type) ||
+      laneAccess(type, at(output.place, point), tiling.lane) !=
+          LaneAccess::Contiguous)
+    return;
+  point[*tiling.row] = point[*tiling.row] + innerRows;
+  for (unsigned lane = 0; lane < width; lane += line * 8 / bits) {
+    Position place = point;
+    place[tiling.lane] = place[tiling.lane] + lane;
+    SmallVector<Value> indices;
+    for (AffineExpr expr : at(output.place, place))
+      indices.push_back(reader.at(expr));
+    memref::PrefetchOp::create(b, loc, output.destination, indices,
+                               /*isWrite=*/true, /*localityHint=*/3,
+                               /*isDataCache=*/true);
+  }
+}
+
 /// Computes the outputs of `columns` from `column` on, at the position `point`,
 /// from a sum for each result and column.
 void TileEmitter::finishColumns(const Position &point, unsigned width,
@@ -63,8 +94,10 @@ void TileEmitter::finishColumns(const Position &point, unsigned width,
   auto values = llvm::map_to_vector(outputs, [&](const Output &output) {
     return reader.read(output.tensor, at(output.position, point), width);
   });
-  for (auto [value, output] : llvm::zip_equal(values, outputs))
+  for (auto [value, output] : llvm::zip_equal(values, outputs)) {
     reader.write(value, output.destination, at(output.place, point), width);
+    prefetchPlace(output, point, width);
+  }
 }
 
 /// Computes the outputs from the sums, rows by columns by results.

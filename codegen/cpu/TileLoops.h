@@ -87,6 +87,7 @@ private:
   void finishFromMemory(mlir::ValueRange sums);
   void finishColumns(const Position &point, unsigned width,
                      llvm::ArrayRef<mlir::Value> sums);
+  void prefetchPlace(const Output &output, Position point, unsigned width);
   llvm::ArrayRef<mlir::Value> memoryOfSums();
   bool sumsWholeVectors();
   bool finishesWithFunctions();
