@@ -14,6 +14,9 @@ namespace keratin {
 /// A panel is on the stack, which may be small where the code runs.
 inline constexpr int64_t panelBytes = 128 << 10;
 
+/// Bytes of a block of weights that stays in the second cache beside the next.
+inline constexpr int64_t weightBlockBytes = 256 << 10;
+
 class Classifier {
 public:
   Classifier(Kernel &kernel, mlir::linalg::GenericOp root,
@@ -32,6 +35,7 @@ private:
   bool pickPanel(const Access &access);
   bool reduceLanes();
   void pickWindow();
+  int64_t vectorsOfWholeSums();
   void pickProductRow(std::optional<int64_t> vectors);
   std::optional<WindowWay> windowAlong(unsigned loop);
   void pickWindowRows();

@@ -193,7 +193,7 @@ int64_t Classifier::bytesWalked(const Access &access) {
 /// again, as in the gradient of a kernel, which is a sum over all images; and
 /// where it does not hold a block of weights beside the next one.
 void Classifier::blockReductions() {
-  constexpr int64_t cacheBytes = 384 << 10, blockBytes = 256 << 10;
+  constexpr int64_t cacheBytes = 384 << 10;
   int64_t bytes = 0, depthOfBlock = 256;
   for (const Access &access : accesses)
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
@@ -201,7 +201,7 @@ void Classifier::blockReductions() {
     auto type = cast<ShapedType>(tiling.blocked->get().getType());
     int64_t row = int64_t(tiling.size.vectors) * tiling.lanes *
                   llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    int64_t most = tiling.panel ? panelBytes : blockBytes;
+    int64_t most = tiling.panel ? panelBytes : weightBlockBytes;
     depthOfBlock = most / row;
     bytes = 0;
     for (const Access &access : accesses)

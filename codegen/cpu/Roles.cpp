@@ -344,10 +344,29 @@ void Classifier::pickWindow() {
   }
 }
 
+/// How many vectors of weights the second cache has room for along the whole
+/// reduction: with more, the sums would go to memory and back. Where that is
+/// too few for a tile, as many as there may be.
+int64_t Classifier::vectorsOfWholeSums() {
+  constexpr int64_t fewest = 3;
+  if (!tiling.blocked || tiling.panel)
+    return mostVectors;
+  auto type = cast<ShapedType>(tiling.blocked->get().getType());
+  int64_t bytes =
+      tiling.lanes * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    if (isReduction(loop) && blockedDependsOn(loop))
+      bytes =
+          llvm::SaturatingMultiply<uint64_t>(bytes, extent(loop).value_or(1));
+  int64_t fitting = weightBlockBytes / std::max<int64_t>(bytes, 1);
+  return fitting >= fewest ? fitting : mostVectors;
+}
+
 /// The row is the loop that costs least by itself; of equals the innermost,
 /// whose rows are neighbours in memory.
 void Classifier::pickProductRow(std::optional<int64_t> vectors) {
   constexpr int64_t manyRows = 64;
+  mostVectors = std::min(mostVectors, vectorsOfWholeSums());
   double best = 0;
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
     auto shares = [&](const Access &access) {
