@@ -48,6 +48,7 @@ private:
   void pickPrefetch();
   void pickRowsAhead();
   void pickAdded();
+  void pickFar();
   void pickReductions();
   void orderLoops();
   int64_t turnsInBlock(unsigned loop);

@@ -521,6 +521,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickPrefetch();
   pickRowsAhead();
   pickAdded();
+  pickFar();
   SmallVector<int64_t> turns;
   for (const Tiling::Level &level : tiling.levels)
     turns.push_back(turnsOf(level));

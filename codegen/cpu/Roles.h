@@ -70,6 +70,9 @@ struct Tiling {
   std::optional<Access> rowsAhead;
   /// What is added to the sums of a tile, and comes from far.
   llvm::SmallVector<Access> added;
+  /// What is far from step to step of the innermost reduction: not in one run
+  /// that is fetched ahead anyway.
+  llvm::SmallVector<Access> far;
 };
 
 /// How to tile `root`; null when scalar loops are the way. `keepsSums`: the

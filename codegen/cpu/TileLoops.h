@@ -46,6 +46,7 @@ private:
   void prefetch();
   void prefetchRows();
   void prefetchAdded();
+  void prefetchFar();
   mlir::Value least(mlir::Value value, int64_t bound);
   mlir::Value most(mlir::Value value, mlir::Value bound);
   void emitColumns(bool shared, Then then);

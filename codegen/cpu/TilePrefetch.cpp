@@ -1,9 +1,11 @@
-//===- TilePrefetch.cpp - asking for what the end of a tile reads ---------===//
+//===- TilePrefetch.cpp - asking for what a tile will read ----------------===//
 //
 // What is added to the sums of a tile, as the other branch of a residual block,
 // is read once, when the sums are done; then all of the tile waits for it. The
 // product is long enough to ask for it ahead, a row every few steps: the loads
 // of the product need the same buffers.
+//
+// What is far from step to step is in no run that is fetched ahead by itself.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Classifier.h"
@@ -61,6 +63,72 @@ void Classifier::pickAdded() {
           along(access, tiling.lane) == LaneAccess::Contiguous &&
           elements * type.getElementTypeBitWidth() / 8 >= leastBytes)
         tiling.added.push_back(access);
+    }
+  }
+}
+
+/// Both factors of the gradient of a kernel, which is a sum over pixels: a tile
+/// reads a line or two of each of them.
+void Classifier::pickFar() {
+  constexpr int64_t leastStride = 256, leastBytes = 64 << 10;
+  if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
+      tiling.reducesLanes || tiling.reductions.empty())
+    return;
+  unsigned loop = tiling.reductions.back();
+  for (const Access &access : accesses) {
+    auto type = cast<RankedTensorType>(access.tensor.getType());
+    if (access.operand == tiling.blocked || !kernel.memrefOf(access.tensor) ||
+        !type.getElementType().isIntOrFloat())
+      continue;
+    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    bool isNear = false;
+    for (unsigned way : {tiling.lane, *tiling.row})
+      isNear |=
+          access.dependsOn(way) && along(access, way) == LaneAccess::Contiguous;
+    int64_t stride = 0, apart = bytes;
+    for (int64_t dim = type.getRank(); dim-- > 0;) {
+      std::optional<int64_t> step = laneStep(access.position[dim], loop);
+      if (!step || (type.isDynamicDim(dim) && dim != 0)) {
+        stride = 0;
+        break;
+      }
+      stride += *step * apart;
+      if (dim != 0) // the first may be open
+        apart *= type.getDimSize(dim);
+      bytes *= type.isDynamicDim(dim) ? 1 : type.getDimSize(dim);
+    }
+    if (isNear && stride >= leastStride && bytes >= leastBytes)
+      tiling.far.push_back(access);
+  }
+}
+
+/// Asks for what a later step reads. Behind the end of the innermost loop this
+/// is the next turn of the loop around it, where those are neighbours.
+void TileEmitter::prefetchFar() {
+  constexpr int64_t line = 64, stepsAhead = 16;
+  unsigned loop = tiling.reductions.back();
+  AffineExpr step = getAffineDimExpr(loop, b.getContext());
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (const Access &access : tiling.far) {
+    int64_t bytes = llvm::divideCeil(
+        getElementTypeOrSelf(access.tensor.getType()).getIntOrFloatBitWidth(),
+        8);
+    bool alongLane = access.dependsOn(tiling.lane);
+    SmallVector<std::pair<unsigned, unsigned>> places; // rows and columns
+    for (unsigned column = 0; alongLane && column < columns.size(); ++column)
+      if (columns[column].offset * bytes % line == 0)
+        places.emplace_back(0, column);
+    if (!alongLane)
+      places = {{0, 0}, {rows() - 1, 0}};
+    for (auto [row, column] : places) {
+      Position point = pointOf(row, column, taps);
+      Sums place;
+      for (AffineExpr expr : at(access.position, point))
+        place.push_back(
+            reader.at(canonical(expr.replace(step, step + stepsAhead))));
+      memref::PrefetchOp::create(b, loc, kernel.memrefOf(access.tensor), place,
+                                 /*isWrite=*/false, /*localityHint=*/3,
+                                 /*isDataCache=*/true);
     }
   }
 }

@@ -253,6 +253,8 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetchRows();
   if (!tiling.added.empty())
     prefetchAdded();
+  if (!tiling.far.empty())
+    prefetchFar();
   for (const Tap &tap : tapsOfRows()) {
     auto next = sums.begin() + tap.row * columns.size() * results;
     for (unsigned column = 0; column < columns.size(); ++column) {
