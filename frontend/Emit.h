@@ -52,9 +52,12 @@ Tensor randomState(std::optional<uint64_t> seed);
 using HostTask =
     std::function<std::vector<Array>(const std::vector<Array> &values)>;
 /// Tensors that `task` makes of the values of `operands`: their shapes may
-/// depend on the values. They can only be outputs of functions, or events.
+/// depend on the values. They can only be outputs of functions, or events. A
+/// saved function, which has no program to ask, gives `saved` instead, a tensor
+/// for each of them; none where it cannot be saved.
 Tensors emitHost(HostTask task, const Tensors &operands,
-                 const std::vector<std::pair<Shape, DType>> &results);
+                 const std::vector<std::pair<Shape, DType>> &results,
+                 const Tensors &saved = {});
 /// `x`; a function that computes it does the tasks that `events` depend on.
 Tensor emitAfter(const Tensor &x, const Tensors &events);
 

@@ -134,15 +134,23 @@ Extraction Function::Impl::extractForSaving(const SaveOptions &options,
   known.choices = chooseForSaving(options.training);
   known.keepOpenChoices = true;
   // Artefacts have no host.
-  for (auto [index, output] : llvm::enumerate(outputs))
-    if (!host.placeOf(index))
-      throw Error("function '" + cut.function + "': output '" + output.name +
-                  "' is made by the program after a call (as ctc_decode does) "
-                  "and cannot be saved: save a function of what it is made "
-                  "of, and decode where that is called");
   Cut saved = cut;
-  saved.outputs.resize(outputs.size());
-  saved.outputNames.resize(outputs.size());
+  saved.outputs.clear();
+  saved.outputNames.clear();
+  saved.afterUpdates.clear();
+  for (auto [index, output] : llvm::enumerate(outputs)) {
+    std::optional<size_t> place = host.placeOf(index);
+    if (place && cut.afterUpdates.count(*place))
+      saved.afterUpdates.insert(index);
+    saved.outputs.push_back(place ? cut.outputs[*place] : host.savedFor(index));
+    saved.outputNames.push_back(output.name);
+    if (!saved.outputs.back())
+      throw Error(
+          "function '" + cut.function + "': output '" + output.name +
+          "' is made by the program after a call (as ctc_decode by beams does) "
+          "and cannot be saved: save a function of what it is made "
+          "of, and decode where that is called");
+  }
   return extract(*graph, saved, known, symbol);
 }
 

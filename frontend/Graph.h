@@ -145,9 +145,11 @@ public:
   /// `value` in such a way that who asks for it performs the assignments that
   /// `events` depend on.
   mlir::Value appendAfter(mlir::Value value, mlir::ValueRange events);
-  /// `results` as what `task` makes of the values of `operands` (Host.h).
+  /// `results` as what `task` makes of the values of `operands`, and `saved` in
+  /// their place in a saved function (Host.h).
   Tensors appendHost(HostTask task, const Tensors &operands,
-                     const std::vector<std::pair<Shape, DType>> &results);
+                     const std::vector<std::pair<Shape, DType>> &results,
+                     const Tensors &saved);
   const HostTask &hostTask(int64_t number) const {
     return hostTasks.at(number);
   }

@@ -10,14 +10,30 @@ using namespace mlir;
 
 namespace keratin::backend {
 
+/// An attribute of a `ktn.host` the last operands of which are what a saved
+/// function has instead of its results.
+static constexpr llvm::StringLiteral savedAttr = "ktn.saved";
+
+/// The operands that the program is given the values of.
+static ValueRange operandsOf(ktn::HostOp op) {
+  ValueRange operands = op.getOperands();
+  return op->hasAttr(savedAttr) ? operands.drop_back(op->getNumResults())
+                                : operands;
+}
+
 Tensors Graph::appendHost(HostTask task, const Tensors &operands,
-                          const std::vector<std::pair<Shape, DType>> &results) {
+                          const std::vector<std::pair<Shape, DType>> &results,
+                          const Tensors &saved) {
   if (blocks.size() > 1)
     throw Error(std::string(CalledAs::current("host")) +
                 ": cannot be done inside the step of a loop");
   OperationState state(locationFor("host"), ktn::HostOp::getOperationName());
   for (const Tensor &operand : operands)
     state.addOperands(unwrap(operand));
+  for (const Tensor &instead : saved)
+    state.addOperands(unwrap(instead));
+  if (!saved.empty())
+    state.addAttribute(savedAttr, UnitAttr::get(context.get()));
   for (const auto &[shape, dtype] : results)
     state.addTypes(typeOf(shape, dtype));
   state.addAttribute("task",
@@ -31,10 +47,11 @@ Tensors Graph::appendHost(HostTask task, const Tensors &operands,
 }
 
 Tensors emitHost(HostTask task, const Tensors &operands,
-                 const std::vector<std::pair<Shape, DType>> &results) {
+                 const std::vector<std::pair<Shape, DType>> &results,
+                 const Tensors &saved) {
   std::shared_ptr<Graph> graph = Graph::of(operands);
   Graph::Lock lock(graph);
-  return graph->appendHost(std::move(task), operands, results);
+  return graph->appendHost(std::move(task), operands, results, saved);
 }
 
 Tensor emitAfter(const Tensor &x, const Tensors &events) {
@@ -62,7 +79,10 @@ static SmallVector<ktn::HostOp> hostOpsBehind(const std::string &function,
       found.push_back(host);
     SetVector<Value> inputs;
     getUsedValuesDefinedAbove(op->getRegions(), inputs);
-    inputs.insert(op->operand_begin(), op->operand_end());
+    if (auto host = dyn_cast<ktn::HostOp>(op))
+      inputs.insert_range(operandsOf(host));
+    else
+      inputs.insert(op->operand_begin(), op->operand_end());
     for (Value input : inputs) {
       bool isEvent = isa<ktn::AfterOp>(op) && op->getOperand(0) != input;
       auto host = input.getDefiningOp<ktn::HostOp>();
@@ -94,13 +114,18 @@ HostPlan::HostPlan(Graph &graph, const std::string &function,
     } else {
       places.push_back({std::nullopt, static_cast<size_t>(found - ops.begin()),
                         result.getResultNumber()});
+      ktn::HostOp op = *found;
+      if (op->hasAttr(savedAttr))
+        places.back().saved = graph.wrap(op.getOperands().take_back(
+            op->getNumResults())[result.getResultNumber()]);
     }
   }
   own = values.size();
   for (ktn::HostOp op : ops) {
+    ValueRange operands = operandsOf(op);
     tasks.push_back(
-        {graph.hostTask(op.getTask()), values.size(), op.getNumOperands()});
-    for (Value operand : op.getOperands())
+        {graph.hostTask(op.getTask()), values.size(), operands.size()});
+    for (Value operand : operands)
       values.push_back(graph.wrap(operand));
   }
 }

@@ -27,6 +27,9 @@ public:
   std::optional<size_t> placeOf(size_t output) const {
     return places[output].inCode;
   }
+  /// What a saved function has in the place of an output that the program
+  /// makes; None where there is no such thing.
+  const Tensor &savedFor(size_t output) const { return places[output].saved; }
   bool isEmpty() const { return tasks.empty(); }
   /// The number of `compiled` that are outputs.
   size_t ownCount() const { return own; }
@@ -43,6 +46,7 @@ private:
   struct Place {
     std::optional<size_t> inCode;
     size_t task = 0, result = 0;
+    Tensor saved = {};
   };
 
   Tensors values;

@@ -1,8 +1,9 @@
 //===- CtcDecode.cpp - label sequences from probabilities -----------------===//
 //
 // How long the sequences are depends on the values, so the program decodes, not
-// compiled code. Results and order are those of TensorFlow's decoders, with the
-// last class as the blank.
+// compiled code; a saved function, which has no program to ask, has room for a
+// label at each step. Results and order are those of TensorFlow's decoders,
+// with the last class as the blank.
 //
 //===----------------------------------------------------------------------===//
 #include "../Emit.h"
@@ -270,6 +271,35 @@ std::vector<Array> Decoder::operator()(const std::vector<Array> &values) const {
   return results;
 }
 
+//===----------------------------------------------------------------------===//
+// In saved functions
+//===----------------------------------------------------------------------===//
+
+/// What greedyPath computes as a graph, of paths with room for a label at each
+/// of the `steps`: the labels and the score. A label goes to the place that the
+/// number of those before it says.
+Tensors greedyGraph(const Tensor &y_pred, const Tensor &input_length,
+                    int64_t steps) {
+  Tensor best = argmax(y_pred, 2); // (samples, steps)
+  DType labels = dtype(best);
+  Tensor lengths = reshape(cast(input_length, labels), {-1, 1});
+  Tensor isStep = less(expand_dims(arange(0, steps, 1, labels), 0), lengths);
+  Tensor first = full_like(getitem(best, {Ellipsis{}, Slice{0, 1}}), -1);
+  Tensor before =
+      getitem(concatenate({first, best}, 1), {Ellipsis{}, Slice{0, steps}});
+  int64_t blank = int_shape(y_pred)[2] - 1;
+  Tensor isLabel = logical_and(
+      isStep, logical_and(not_equal(best, blank), not_equal(best, before)));
+  Tensor count = cast(isLabel, labels);
+  Tensor place = cumsum(count, 1) - 1;
+  Tensor placed = one_hot(place, steps, -1, labels) * expand_dims(count, 2);
+  Tensor decoded = sum(placed * expand_dims(best + 1, 2), {1}) - 1;
+  Tensor step = log(max(y_pred, {2}) + epsilon());
+  Tensor score = -sum(where(isStep, step, full_like(step, 0)), {1},
+                      /*keepdims=*/true);
+  return {decoded, score};
+}
+
 } // namespace
 
 CtcPaths ctc_decode(const Tensor &y_pred, const Tensor &input_length,
@@ -293,9 +323,13 @@ CtcPaths ctc_decode(const Tensor &y_pred, const Tensor &input_length,
   std::vector<std::pair<Shape, DType>> types(static_cast<size_t>(paths),
                                              {{samples, None}, DType::Int64});
   types.push_back({{samples, paths}, dtype(y_pred)});
+  Tensors saved;
+  int64_t steps = int_shape(y_pred)[1];
+  if (greedy && steps > 0 && int_shape(y_pred)[2] > 0)
+    saved = greedyGraph(y_pred, input_length, steps);
   Tensors made =
       emitHost(Decoder{greedy, beam_width, top_paths, merge_repeated},
-               {y_pred, input_length}, types);
+               {y_pred, input_length}, types, saved);
   Tensor scores = made.back();
   made.pop_back();
   return {made, scores};

@@ -4,15 +4,16 @@
 // are known to differ, ties and edges. Rows of the table have the rest.
 //
 //===----------------------------------------------------------------------===//
-#include "keratin/backend.h"
+#include "OpRun.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 using namespace keratin;
-namespace K = keratin::backend;
+using namespace keratin::optest;
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::FloatNear;
@@ -343,6 +344,39 @@ TEST_F(Keras, DecodesTheLikeliestPath) {
       {-std::log(1.0) - 2 * std::log(0.6) - std::log(0.9), -5 * std::log(0.9)});
 }
 
+/// What a saved function has room for: a label at each step.
+TEST_F(Keras, DecodesGreedilyInAnArtefact) {
+  constexpr int64_t samples = 7, steps = 9, classes = 4;
+  std::mt19937 random(5);
+  std::vector<float> values;
+  for (int64_t i = 0; i < samples * steps * classes; ++i)
+    values.push_back(static_cast<float>(random() % 1000) / 1000);
+  Array given = Array::of<float>({samples, steps, classes}, values);
+  Array lengths = Array::of<int32_t>({samples}, {9, 1, 0, 5, 9, 7, 3});
+  K::Tensor p = K::placeholder({K::None, steps, classes});
+  K::Tensor length = K::placeholder({K::None}, DType::Int32);
+  K::CtcPaths paths = K::ctc_decode(p, length);
+  K::Function decode =
+      K::function({p, length}, {paths.log_prob, paths.decoded[0]});
+  std::vector<Array> expected = decode({given, lengths});
+
+  TemporaryDirectory directory;
+  K::SaveOptions options;
+  options.name = "decode";
+  options.emit = "so";
+  decode.save(directory.path / "decode", options);
+  std::vector<Array> outputs = {Array(DType::Float32, {samples, 1}),
+                                Array(DType::Int64, {samples, steps})};
+  runArtefact(directory.path / "decode.so", samples, {given, lengths}, outputs);
+  expectNear(valuesOf(outputs[0]), valuesOf(expected[0]), 1e-5);
+  int64_t longest = expected[1].shape()[1];
+  ASSERT_GT(longest, 3);
+  for (int64_t sample = 0; sample < samples; ++sample)
+    for (int64_t i = 0; i < steps; ++i)
+      EXPECT_EQ(outputs[1].at(sample * steps + i),
+                i < longest ? expected[1].at(sample * longest + i) : -1);
+}
+
 TEST_F(Keras, DecodesWithABeam) {
   std::vector<float> logits = {
       0.30999,  0.309938, 0.0679938, 0.0673362, 0.0708352, 0.173908,
@@ -382,7 +416,9 @@ TEST_F(Keras, RefusesToComputeOnWithPaths) {
   K::CtcPaths paths = K::ctc_decode(p, lengths);
   EXPECT_THROW(K::function({p, lengths}, {paths.decoded[0] + 1}), Error);
   K::Function decode = K::function({p, lengths}, paths.decoded);
-  EXPECT_THAT([&] { decode.save("never"); },
+  K::CtcPaths beam = K::ctc_decode(p, lengths, /*greedy=*/false);
+  K::Function search = K::function({p, lengths}, beam.decoded);
+  EXPECT_THAT([&] { search.save("never"); },
               testing::ThrowsMessage<Error>(testing::HasSubstr(
                   "save a function of what it is made of, and decode where "
                   "that is called")));
