@@ -8,8 +8,8 @@ numbers of epochs and samples are cut down, plots are not drawn.
 
 Prints the losses of the first and the last epoch of each run, and exits 1 where
 one did not fall, or where the last ones are not among those of TensorFlow:
-examples.json was made with --seeds 2 --record by Keras' own TensorFlow backend, on
-TensorFlow 2.15 with its behaviour of version 1 and NumPy 1.23.5.
+examples.json was made with --seeds 1 to 5 and --record by Keras' own TensorFlow
+backend, on TensorFlow 2.15 with its behaviour of version 1 and NumPy 1.23.5.
 """
 
 import argparse
@@ -66,9 +66,12 @@ def _record(object, name, record):
         record(self, result, arguments)
         return result
     setattr(object, name, wrapper)
-_record(keras.callbacks.History, "on_epoch_end",
-        lambda self, _, arguments: _epochs.setdefault(self.model, []).append(
-            float(arguments[1]["loss"])))
+def _epoch(self, _, arguments):
+    losses = _epochs.setdefault(self.model, [])
+    if arguments[0] == 0 and self.params["epochs"] > 1:
+        losses.clear()  # a second training is for another task
+    losses.append(float(arguments[1]["loss"]))
+_record(keras.callbacks.History, "on_epoch_end", _epoch)
 _record(keras.engine.training.Model, "train_on_batch",
         lambda self, result, _: _batches.setdefault(self, []).append(
             float(np.ravel(result)[0])))
@@ -82,7 +85,8 @@ TEXTS = [("maxlen = 400", "maxlen = 40")]
 ROWS = [("60000", "512"), ("10000", "128")]
 # Name to (samples, replacements). Left out are those that read files or weights from
 # the network, and mnist_sklearn_wrapper.py, whose classifier present-day
-# scikit-learn refuses to clone.
+# scikit-learn refuses to clone. Those that seed themselves do not, so that runs
+# differ on either side.
 EXAMPLES = {
     "addition_rnn.py": (
         0, [("TRAINING_SIZE = 50000", "TRAINING_SIZE = 1000"), ("range(1, 200)", "range(1, 4)")]),
@@ -98,10 +102,13 @@ EXAMPLES = {
     "imdb_cnn_lstm.py": (256, [("maxlen = 100", "maxlen = 60"), ("epochs = 2", "epochs = 3")]),
     "imdb_fasttext.py": (256, TEXTS),
     "imdb_lstm.py": (256, [("epochs=15", "epochs=2"), ("maxlen = 80", "maxlen = 20")]),
-    "lstm_stateful.py": (0, [("input_len = 1000", "input_len = 200"), ("epochs = 10", "epochs = 3")]),
-    "mnist_acgan.py": (800, [("epochs = 100", "epochs = 2")]),
+    "lstm_stateful.py": (
+        0, [("input_len = 1000", "input_len = 200"), ("epochs = 10", "epochs = 3"),
+            ("seed(1986)", "seed(SEED)")]),
+    "mnist_acgan.py": (800, [("epochs = 100", "epochs = 2"), ("seed(1337)", "seed(SEED)")]),
     "mnist_cnn.py": (512, [("epochs = 12", "epochs = 3")]),
-    "mnist_denoising_autoencoder.py": (1200, [("epochs=30", "epochs=2")]),
+    "mnist_denoising_autoencoder.py": (
+        1200, [("epochs=30", "epochs=2"), ("seed(1337)", "seed(SEED)")]),
     "mnist_hierarchical_rnn.py": (128, [("epochs = 5", "epochs = 2")]),
     "mnist_irnn.py": (
         128, [("epochs = 200", "epochs = 3"), ("learning_rate = 1e-6", "learning_rate = 1e-4")]),
