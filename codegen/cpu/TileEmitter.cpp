@@ -82,6 +82,38 @@ void TileEmitter::span(unsigned loop, Value from, Value to, int64_t step,
            });
 }
 
+/// Windows go from the last rows to the first ones: what the kernel before
+/// wrote last is still in the second cache, and so is what they write last when
+/// the kernel behind begins. That is the loop outside of the rows of a tile.
+bool TileEmitter::goesBackwards(unsigned loop) {
+  if (tiling.taps.empty() || !tiling.row || loop == tiling.row)
+    return false;
+  if (tiling.outerRow)
+    return loop == tiling.outerRow;
+  const Tiling::Level *outside = nullptr;
+  for (const Tiling::Level &level : tiling.levels) {
+    if (level.loop == tiling.row)
+      break;
+    if (level.kind == Tiling::Kind::Single &&
+        staticLoopExtent(root, level.loop) != 1)
+      outside = &level;
+  }
+  return outside && outside->loop == loop;
+}
+
+/// The turns of `span`, whole steps, from the last one to the first.
+void TileEmitter::spanBackwards(unsigned loop, Value from, Value to,
+                                int64_t step, Then then) {
+  Value last = arith::SubIOp::create(
+      b, loc, arith::AddIOp::create(b, loc, from, to), kernel.index(step));
+  span(loop, from, to, step, [&] {
+    LaneReader::Scope scope(reader);
+    Value at = reader.at(getAffineDimExpr(loop, b.getContext()));
+    reader.bind(loop, arith::SubIOp::create(b, loc, last, at));
+    then();
+  });
+}
+
 void TileEmitter::emitLevel(unsigned number) {
   if (number == tiling.levels.size())
     return emitTile();
@@ -91,7 +123,9 @@ void TileEmitter::emitLevel(unsigned number) {
   switch (level.kind) {
   case Tiling::Kind::Single: {
     auto [from, to] = range(level.loop, 1, shared);
-    return span(level.loop, from, to, 1, then);
+    return goesBackwards(level.loop)
+               ? spanBackwards(level.loop, from, to, 1, then)
+               : span(level.loop, from, to, 1, then);
   }
   case Tiling::Kind::Columns:
     return emitColumns(shared, then);
@@ -221,12 +255,20 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
   unsigned &height = outer ? outerRows : innerRows;
   auto [from, to] = range(loop, full, shared);
   int64_t whole = extent / full * full;
+  auto rest = [&] {
+    if (whole == extent)
+      return;
+    height = extent - whole;
+    span(loop, most(from, kernel.index(whole)), to, height, then);
+  };
+  if (goesBackwards(loop)) {
+    rest();
+    height = full;
+    return spanBackwards(loop, from, least(to, whole), full, then);
+  }
   height = full;
   span(loop, from, least(to, whole), full, then);
-  if (whole == extent)
-    return;
-  height = extent - whole;
-  span(loop, most(from, kernel.index(whole)), to, height, then);
+  rest();
 }
 
 /// Rows of unknown number: full tiles, then tiles of half the rows, and so on.

@@ -54,6 +54,9 @@ private:
   void emitRowLadder(bool shared, Then then);
   void span(unsigned loop, mlir::Value from, mlir::Value to, int64_t step,
             Then then);
+  bool goesBackwards(unsigned loop);
+  void spanBackwards(unsigned loop, mlir::Value from, mlir::Value to,
+                     int64_t step, Then then);
   void inBlock(mlir::Value number, llvm::ArrayRef<Column> vectors, Then then);
   void findNextBlock(mlir::Value number);
   void fillPanel();

@@ -69,10 +69,13 @@ func.func private @ladder(%x: tensor<?x64xf32>, %w: tensor<64x10xf32> {ktn.const
 #out = affine_map<(h, w, c, kh, kw) -> (h, w, c)>
 
 // A window over one channel: 4 by 4 neighbouring pixels read the 6 by 6 that
-// they share once, and each of the 9 weights once; channels are innermost.
+// they share once, and each of the 9 weights once; channels are innermost. The
+// last rows come first, for they are the nearest in the cache.
 // CHECK-LABEL: func private @depthwise(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<10x10x32xf32>, %[[W:[^:]+]]: memref<3x3x32xf32>
-// CHECK:         scf.for %[[H:.+]] = %c0 to %c8 step %c4
+// CHECK:         %[[LAST:.+]] = arith.subi %{{.+}}, %c4
+// CHECK:         scf.for %[[TURN:.+]] = %c0 to %c8 step %c4
+// CHECK:           %[[H:.+]] = arith.subi %[[LAST]], %[[TURN]]
 // CHECK:           scf.for %[[V:.+]] = %c0 to %c8 step %c4
 // CHECK:             scf.for
 // CHECK:               vector.load %[[X]][%[[H]], %[[V]],
@@ -484,7 +487,8 @@ func.func private @row_with_exp(%x: tensor<1x64xf32>, %w: tensor<64x32xf32> {ktn
 // CHECK-LABEL: func private @window_with_exp(
 // CHECK-SAME:    %[[R:[^:]+]]: memref<8x8x16xf32> {ktn.in_place}, %{{[^:]+}}: memref<8x8x16xf32>)
 // CHECK:         %[[SUMS:.+]] = memref.alloca() {{.+}} : memref<256xf32>
-// CHECK:         scf.for %[[H:.+]] = %c0 to %c8 step %c4
+// CHECK:         scf.for %{{.+}} = %c0 to %c8 step %c4
+// CHECK:           %[[H:.+]] = arith.subi
 // CHECK:           scf.for %[[V:.+]] = %c0 to %c8 step %c4
 // CHECK-COUNT-16:      vector.store %{{.+}}, %[[SUMS]]
 // CHECK:             scf.for %[[DOWN:.+]] = %c0 to %c4 step %c1
