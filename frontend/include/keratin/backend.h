@@ -757,7 +757,8 @@ struct CtcPaths {
   Tensor log_prob;
 };
 /// The likeliest label sequences, decoded after a call by the program: they can
-/// only be outputs of functions, not saved and not computed with.
+/// only be outputs of functions, and not be computed with. A saved function has
+/// room for a label of a greedy path at each step, and none for beams.
 /// `input_length` is (samples,). Of `greedy` only the path of the likeliest
 /// classes; else a beam search as TensorFlow's, whose paths are without
 /// repeated labels if `merge_repeated`.
