@@ -17,8 +17,8 @@ struct Target {
   std::unique_ptr<llvm::TargetMachine> machine;
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
-  bool fma = true;       ///< one instruction multiplies and adds
-  bool rounding = true;  ///< one instruction rounds to an integer
+  bool fma = true;      ///< one instruction multiplies and adds
+  bool rounding = true; ///< one instruction rounds to an integer
   bool avx512 = false;
   DotUnit dots = DotUnit::None;
   bool runsHere = false; ///< this process can execute the code

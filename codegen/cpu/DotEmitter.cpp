@@ -167,7 +167,7 @@ void DotEmitter::run() {
   turns.push_back(int64_t(llvm::divideCeil(plan.columns, plan.block)));
   std::optional<unsigned> shared = kernel.pickShared(turns);
   if (shared && *shared < plan.outer.size())
-    sharedOuter = *shared;
+    sharedOuter = shared;
   sharesRows = shared == plan.outer.size();
   sharesColumns = shared == plan.outer.size() + 1;
   auto emit = [&] {

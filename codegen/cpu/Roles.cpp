@@ -352,8 +352,8 @@ int64_t Classifier::vectorsOfWholeSums() {
   if (!tiling.blocked || tiling.panel)
     return mostVectors;
   auto type = cast<ShapedType>(tiling.blocked->get().getType());
-  int64_t bytes =
-      tiling.lanes * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t bytes = int64_t(tiling.lanes) *
+                  llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
     if (isReduction(loop) && blockedDependsOn(loop))
       bytes =

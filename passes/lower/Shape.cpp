@@ -133,8 +133,9 @@ struct LowerReverse : Lowering<ktn::ReverseOp> {
       steps[axis] = -1;
       begins[axis] =
           applySize(b, loc, b.getAffineSymbolExpr(0) - 1, {sizes[axis]});
-      isStatic &= !type.isDynamicDim(axis);
-      if (type.getDimSize(axis) != 1)
+      if (type.isDynamicDim(axis))
+        isStatic = false;
+      else if (type.getDimSize(axis) != 1)
         exprs[axis] = -i + (type.getDimSize(axis) - 1);
     }
     if (!isStatic)
