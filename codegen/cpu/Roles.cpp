@@ -383,15 +383,8 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     std::optional<int64_t> rows = extent(loop);
     int64_t most = INT64_MAX;
     for (const Access &access : accesses)
-      if (broadcasts(access)) {
-        int64_t apart = bytesApart(access, loop);
-        most = std::min(most, cachedRows(apart));
-        // The first cache holds none of what a tile reads of long rows, and of
-        // many runs nothing is fetched ahead.
-        constexpr int64_t longRow = 2048, fewRuns = 8;
-        if (apart >= longRow)
-          most = std::min(most, fewRuns);
-      }
+      if (broadcasts(access))
+        most = std::min(most, cachedRows(bytesApart(access, loop)));
     TileSize size = productTile(rows, vectors, {most, mostVectors}, unit);
     int64_t count = rows.value_or(manyRows);
     // Rows of unknown number cost the code of a ladder as well.
