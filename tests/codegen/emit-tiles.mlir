@@ -603,12 +603,12 @@ func.func private @far(%x: tensor<128x2048xf32>, %w: tensor<2048x1024xf32>, %out
 // hold all rows. While the tiles of a block of weights are computed the next
 // block is asked for, some elements a step; after the last one comes the first.
 // CHECK-LABEL: func private @streamed(
-// CHECK-SAME:    memref<512x512xf32>, %[[W:[^:]+]]: memref<16x512x48xf32>
+// CHECK-SAME:    memref<512x512xf32>, %[[W:[^:]+]]: memref<24x512x32xf32>
 // CHECK:         %[[FLAT:.+]] = memref.collapse_shape %[[W]] {{.+}} into memref<393216xf32>
 // CHECK:         scf.for %[[ROWS:.+]] = %c0 to %c512 step %c{{[0-9]+}} {
 // CHECK:           %[[END:.+]] = arith.minui
-// CHECK:           scf.for %[[BLOCK:.+]] = %c0 to %c16 step %c1 {
-// CHECK:             %[[WRAP:.+]] = arith.cmpi uge, %[[BLOCK]], %c15
+// CHECK:           scf.for %[[BLOCK:.+]] = %c0 to %c24 step %c1 {
+// CHECK:             %[[WRAP:.+]] = arith.cmpi uge, %[[BLOCK]], %c23
 // CHECK:             arith.select %[[WRAP]], %c0,
 // CHECK:             scf.for %{{.+}} = %[[ROWS]] to
 // CHECK:               scf.for
