@@ -60,20 +60,8 @@ Value DotEmitter::least(Value value, Value bound) {
   return arith::MinUIOp::create(b, loc, value, bound);
 }
 
-/// `for iv = from to to step step`, without a loop for one turn.
 void DotEmitter::loop(Value from, Value to, int64_t step, Then body) {
-  LaneReader::Scope scope(reader);
-  std::optional<int64_t> first = getConstantIntValue(from);
-  std::optional<int64_t> last = getConstantIntValue(to);
-  if (first && last && *last <= *first)
-    return;
-  if (first && last && *last <= *first + step)
-    return body(from);
-  emitLoop(b, loc, from, to, kernel.index(step), {},
-           [&](Value iv, ValueRange) -> Values {
-             body(iv);
-             return {};
-           });
+  emitTurns(kernel, reader, from, to, step, body);
 }
 
 /// How many turns all of `loops` have together.

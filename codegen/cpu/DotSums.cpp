@@ -222,19 +222,7 @@ void DotEmitter::finish(int64_t column, unsigned width, Value sum) {
       expr = getAffineConstantExpr(0, b.getContext());
     point.push_back(expr);
   }
-  auto at = [&](ArrayRef<AffineExpr> position) {
-    Position result;
-    for (AffineExpr expr : position)
-      result.push_back(canonical(expr.replaceDims(point)));
-    return result;
-  };
-  OpResult result = root->getResult(0);
-  AffineMap map = root.getIndexingMapMatchingResult(result);
-  reader.remember(result, at(map.getResults()), width, {sum, {}});
-  for (const Output &output : outputs) {
-    Lanes value = reader.read(output.tensor, at(output.position), width);
-    reader.write(value, output.destination, at(output.place), width);
-  }
+  storeOutputs(reader, root, outputs, point, width, sum);
 }
 
 } // namespace keratin

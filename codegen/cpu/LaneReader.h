@@ -165,6 +165,12 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> byteViews;
 };
 
+/// `for iv = from to to step step` around `body`, which has a scope of `reader`
+/// of its own; without a loop for one turn.
+void emitTurns(Kernel &kernel, LaneReader &reader, mlir::Value from,
+               mlir::Value to, int64_t step,
+               llvm::function_ref<void(mlir::Value)> body);
+
 } // namespace keratin
 
 #endif // KERATIN_CODEGEN_CPU_LANEREADER_H

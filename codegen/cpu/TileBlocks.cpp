@@ -188,9 +188,9 @@ void TileEmitter::storeColumns(ArrayRef<Value> starts) {
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   SmallVector<AffineExpr> taps(root.getNumLoops());
   for (auto [number, column] : llvm::enumerate(columns)) {
-    Lanes lanes = reader.read(tiling.blocked->get(),
-                              at(map.getResults(), pointOf(0, number, taps)),
-                              column.width);
+    Lanes lanes = reader.read(
+        tiling.blocked->get(),
+        atPoint(map.getResults(), pointOf(0, number, taps)), column.width);
     Sums place = placeInPanel(starts, column.offset);
     Value value = reader.materialize(lanes, column.width);
     if (column.width == 0)
@@ -345,8 +345,8 @@ void TileEmitter::prefetch() {
   int64_t step = llvm::divideCeil(block, tiling.tilesOfPrefetch);
   SmallVector<AffineExpr> taps(root.getNumLoops());
   Position position =
-      at(root.getMatchingIndexingMap(tiling.blocked).getResults(),
-         pointOf(0, 0, taps));
+      atPoint(root.getMatchingIndexingMap(tiling.blocked).getResults(),
+              pointOf(0, 0, taps));
   size_t next = inBlock.size() - 1;
   for (int64_t dim = position.size(); dim-- > 0;) {
     if (dim == int64_t(packing.dim) || llvm::is_contained(packing.outer, dim))

@@ -64,22 +64,10 @@ void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
 /// `for coordinate loop = from to to step step`, without a loop for one turn.
 void TileEmitter::span(unsigned loop, Value from, Value to, int64_t step,
                        Then then) {
-  LaneReader::Scope scope(reader);
-  std::optional<int64_t> first = getConstantIntValue(from);
-  std::optional<int64_t> last = getConstantIntValue(to);
-  if (first && last && *last <= *first)
-    return;
-  if (first && last && *last <= *first + step) {
-    reader.bind(loop, from);
+  emitTurns(kernel, reader, from, to, step, [&](Value at) {
+    reader.bind(loop, at);
     then();
-    return;
-  }
-  emitLoop(b, loc, from, to, kernel.index(step), {},
-           [&](Value iv, ValueRange) -> Sums {
-             reader.bind(loop, iv);
-             then();
-             return {};
-           });
+  });
 }
 
 /// Windows go from the last rows to the first ones: what the kernel before

@@ -17,6 +17,16 @@ struct Output {
   Position place;
 };
 
+/// `position` at `point`, which has an expression for each loop of the root.
+Position atPoint(llvm::ArrayRef<mlir::AffineExpr> position,
+                 llvm::ArrayRef<mlir::AffineExpr> point);
+
+/// Computes and stores the outputs at `point` from `sums`, the results of
+/// `root` there.
+void storeOutputs(LaneReader &reader, mlir::linalg::GenericOp root,
+                  llvm::ArrayRef<Output> outputs, const Position &point,
+                  unsigned width, mlir::ValueRange sums);
+
 /// Whether `outputs` are one, that has a place for each sum of `root`.
 bool holdsSums(mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs);
 

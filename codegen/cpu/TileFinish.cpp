@@ -65,7 +65,7 @@ void TileEmitter::prefetchPlace(const Output &output, Position point,
   auto type = cast<MemRefType>(output.destination.getType());
   unsigned bits = type.getElementTypeBitWidth();
   if (width == 0 || bits < 8 || !tiling.row || !exceedsSecondCache(type) ||
-      laneAccess(type, at(output.place, point), tiling.lane) !=
+      laneAccess(type, atPoint(output.place, point), tiling.lane) !=
           LaneAccess::Contiguous)
     return;
   point[*tiling.row] = point[*tiling.row] + innerRows;
@@ -73,7 +73,7 @@ void TileEmitter::prefetchPlace(const Output &output, Position point,
     Position place = point;
     place[tiling.lane] = place[tiling.lane] + lane;
     SmallVector<Value> indices;
-    for (AffineExpr expr : at(output.place, place))
+    for (AffineExpr expr : atPoint(output.place, place))
       indices.push_back(reader.at(expr));
     memref::PrefetchOp::create(b, loc, output.destination, indices,
                                /*isWrite=*/true, /*localityHint=*/3,
@@ -85,19 +85,9 @@ void TileEmitter::prefetchPlace(const Output &output, Position point,
 /// from a sum for each result and column.
 void TileEmitter::finishColumns(const Position &point, unsigned width,
                                 ArrayRef<Value> sums) {
-  for (auto [result, sum] : llvm::zip_equal(root->getResults(), sums)) {
-    AffineMap map = root.getIndexingMapMatchingResult(result);
-    reader.remember(result, at(map.getResults(), point), width, {sum, {}});
-  }
-  // All are read before any is written: a destination may be what they are
-  // computed from.
-  auto values = llvm::map_to_vector(outputs, [&](const Output &output) {
-    return reader.read(output.tensor, at(output.position, point), width);
-  });
-  for (auto [value, output] : llvm::zip_equal(values, outputs)) {
-    reader.write(value, output.destination, at(output.place, point), width);
+  storeOutputs(reader, root, outputs, point, width, sums);
+  for (const Output &output : outputs)
     prefetchPlace(output, point, width);
-  }
 }
 
 /// Computes the outputs from the sums, rows by columns by results.
@@ -193,6 +183,23 @@ void TileEmitter::finishFromMemory(ValueRange sums) {
   };
   span(outer, kernel.index(0), kernel.index(outerRows), 1,
        [&] { span(inner, kernel.index(0), kernel.index(innerRows), 1, row); });
+}
+
+void storeOutputs(LaneReader &reader, linalg::GenericOp root,
+                  ArrayRef<Output> outputs, const Position &point,
+                  unsigned width, ValueRange sums) {
+  for (auto [result, sum] : llvm::zip_equal(root->getResults(), sums)) {
+    AffineMap map = root.getIndexingMapMatchingResult(result);
+    reader.remember(result, atPoint(map.getResults(), point), width, {sum, {}});
+  }
+  // All are read before any is written: a destination may be what they are
+  // computed from.
+  auto values = llvm::map_to_vector(outputs, [&](const Output &output) {
+    return reader.read(output.tensor, atPoint(output.position, point), width);
+  });
+  for (auto [value, output] : llvm::zip_equal(values, outputs))
+    reader.write(value, output.destination, atPoint(output.place, point),
+                 width);
 }
 
 } // namespace keratin

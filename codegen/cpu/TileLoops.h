@@ -98,8 +98,6 @@ private:
   unsigned columnsAtOnce(unsigned column);
   unsigned sumWidth(unsigned column);
   unsigned rows() const { return innerRows * outerRows; }
-  Position at(llvm::ArrayRef<mlir::AffineExpr> position,
-              llvm::ArrayRef<mlir::AffineExpr> point);
 
   Kernel &kernel;
   mlir::OpBuilder &b;

@@ -123,7 +123,7 @@ void TileEmitter::prefetchFar() {
     for (auto [row, column] : places) {
       Position point = pointOf(row, column, taps);
       Sums place;
-      for (AffineExpr expr : at(access.position, point))
+      for (AffineExpr expr : atPoint(access.position, point))
         place.push_back(
             reader.at(canonical(expr.replace(step, step + stepsAhead))));
       memref::PrefetchOp::create(b, loc, kernel.memrefOf(access.tensor), place,
@@ -163,7 +163,7 @@ void TileEmitter::prefetchAdded() {
       point[*tiling.row] =
           point[*tiling.row] + getAffineDimExpr(down, b.getContext());
       Sums place;
-      for (AffineExpr expr : at(access.position, point))
+      for (AffineExpr expr : atPoint(access.position, point))
         place.push_back(reader.at(expr));
       memref::PrefetchOp::create(b, loc, kernel.memrefOf(access.tensor), place,
                                  /*isWrite=*/false, /*localityHint=*/3,

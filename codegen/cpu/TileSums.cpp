@@ -14,8 +14,7 @@ using namespace mlir;
 
 namespace keratin {
 
-Position TileEmitter::at(ArrayRef<AffineExpr> position,
-                         ArrayRef<AffineExpr> point) {
+Position atPoint(ArrayRef<AffineExpr> position, ArrayRef<AffineExpr> point) {
   Position result;
   for (AffineExpr expr : position)
     result.push_back(canonical(expr.replaceDims(point)));
@@ -162,8 +161,8 @@ TileEmitter::Sums TileEmitter::startSums() {
         unsigned width = sumWidth(column);
         Lanes start =
             reader.read(init.get(),
-                        at(root.getMatchingIndexingMap(&init).getResults(),
-                           pointOf(row, column, taps)),
+                        atPoint(root.getMatchingIndexingMap(&init).getResults(),
+                                pointOf(row, column, taps)),
                         width);
         sums.push_back(reader.materialize(start, width));
       }
@@ -186,7 +185,7 @@ TileEmitter::Sums TileEmitter::readSums() {
       unsigned width = columns[column].width;
       Lanes lanes =
           reader.read(destinationTensor(),
-                      at(output.place, pointOf(row, column, taps)), width);
+                      atPoint(output.place, pointOf(row, column, taps)), width);
       sums.push_back(reader.materialize(lanes, width));
     }
   return sums;
@@ -199,7 +198,7 @@ void TileEmitter::writeSums(ValueRange sums) {
   for (unsigned row = 0; row < rows(); ++row)
     for (unsigned column = 0; column < columns.size(); ++column)
       reader.write({*next++, {}}, output.destination,
-                   at(output.place, pointOf(row, column, taps)),
+                   atPoint(output.place, pointOf(row, column, taps)),
                    columns[column].width);
 }
 
@@ -231,7 +230,7 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
   for (Tap &tap : all)
     for (AffineMap map : root.getIndexingMapsArray())
       for (AffineExpr expr :
-           at(map.getResults(), pointOf(tap.row, 0, tap.taps))) {
+           atPoint(map.getResults(), pointOf(tap.row, 0, tap.taps))) {
         auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
         auto constant = dyn_cast<AffineConstantExpr>(sum ? sum.getRHS() : expr);
         tap.place.push_back(constant ? constant.getValue() : 0);

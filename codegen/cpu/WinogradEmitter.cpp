@@ -94,20 +94,8 @@ Value WinogradEmitter::least(Value value, int64_t bound) {
   return arith::MinUIOp::create(b, loc, value, kernel.index(bound));
 }
 
-/// `for iv = from to to step step`, without a loop for one turn.
 void WinogradEmitter::loop(Value from, Value to, int64_t step, Then body) {
-  LaneReader::Scope scope(reader);
-  std::optional<int64_t> first = getConstantIntValue(from);
-  std::optional<int64_t> last = getConstantIntValue(to);
-  if (first && last && *last <= *first)
-    return;
-  if (first && last && *last <= *first + step)
-    return body(from);
-  emitLoop(b, loc, from, to, kernel.index(step), {},
-           [&](Value iv, ValueRange) -> SmallVector<Value> {
-             body(iv);
-             return {};
-           });
+  emitTurns(kernel, reader, from, to, step, body);
 }
 
 /// Full vectors from `from`, which is a multiple of them, to `to`; and what is
@@ -464,23 +452,11 @@ void WinogradEmitter::finish(int64_t i, int64_t j, Value sum, unsigned width) {
       expr = getAffineConstantExpr(0, b.getContext());
     point.push_back(expr);
   }
-  auto at = [&](ArrayRef<AffineExpr> position) {
-    Position result;
-    for (AffineExpr expr : position)
-      result.push_back(canonical(expr.replaceDims(point)));
-    return result;
-  };
   if (width != plan.lanes)
     sum = vector::ExtractStridedSliceOp::create(
         b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
         ArrayRef<int64_t>{1});
-  OpResult result = root->getResult(0);
-  AffineMap map = root.getIndexingMapMatchingResult(result);
-  reader.remember(result, at(map.getResults()), width, {sum, {}});
-  for (const Output &output : outputs) {
-    Lanes lanes = reader.read(output.tensor, at(output.position), width);
-    reader.write(lanes, output.destination, at(output.place), width);
-  }
+  storeOutputs(reader, root, outputs, point, width, sum);
 }
 
 void emitWinograd(Kernel &kernel, linalg::GenericOp root,
