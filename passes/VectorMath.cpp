@@ -255,7 +255,7 @@ Value VectorMath::dividedByOneToTwo(Value x, Value divisor) {
 
 /// x / divisor for a positive divisor that is far from the ends of the normal
 /// numbers: the difference of a constant and its bits is its reciprocal but for
-/// e = 2^-4.3, and r (1 + e + e^2) but for e^3.
+/// e = 2^-4.3, and r (1 + e + e^2 + e^3) but for e^4.
 Value VectorMath::dividedByPositive(Value x, Value divisor) {
   if (isDouble() || !target.fma)
     return div(x, divisor);
@@ -263,7 +263,8 @@ Value VectorMath::dividedByPositive(Value x, Value divisor) {
     return quotientBy(x, divisor, reciprocalTo14Bits(divisor));
   Value r = asFloat(subBits(integer(0x7ef127ea), asInteger(divisor)));
   Value e = fma(negate(divisor), r, constant(1.0));
-  return quotientBy(x, divisor, fma(r, fma(e, e, e), r));
+  Value series = fma(e, fma(e, e, e), e);
+  return quotientBy(x, divisor, fma(r, series, r));
 }
 
 /// x / divisor by a reciprocal that is off by e: what is left of x after x
@@ -335,21 +336,20 @@ Value VectorMath::expTail(Value r, ArrayRef<double> coefficients) {
   return fma(mul(r, r), horner(r, coefficients), r);
 }
 
-/// e^r.
-Value VectorMath::expOfReduced(Value r) {
-  Value one = constant(1.0);
-  return fma(fma(horner(r, table.exp), r, one), r, one);
-}
-
-/// x 2^k for an x in [1/2, 2] and a 2^k that may underflow but is far from
+/// e^r 2^k for a 2^k that may underflow but, without intrinsics, is far from
 /// overflow: a number far below the normal ones is one among them times a
-/// constant.
-Value VectorMath::timesPowerOfTwo(Value x, const Reduced &reduced) {
-  if (hasIntrinsics())
-    return intrinsic("llvm.x86.avx512.mask.scalef.ps.512", {x, reduced.k},
+/// constant. The tail of e^r is added to 1 where that is scaled, in one
+/// rounding.
+Value VectorMath::expOfReduced(const Reduced &reduced) {
+  if (hasIntrinsics()) {
+    Value one = constant(1.0), r = reduced.r;
+    Value power = fma(fma(horner(r, table.exp), r, one), r, one);
+    return intrinsic("llvm.x86.avx512.mask.scalef.ps.512", {power, reduced.k},
                      /*rounds=*/true);
+  }
   double far = std::ldexp(1.0, 3 * table.mantissaBits);
-  return mul(mul(x, powerOfTwo(asInteger(reduced.shifted), far)),
+  Value scale = powerOfTwo(asInteger(reduced.shifted), far);
+  return mul(fma(expTail(reduced.r, table.exp), scale, scale),
              constant(1 / far));
 }
 
@@ -358,10 +358,11 @@ Value VectorMath::timesPowerOfTwo(Value x, const Reduced &reduced) {
 Value VectorMath::scaledExp(Value x, Value low) {
   x = atMost(atLeast(x, table.expLow), table.expHigh);
   Reduced reduced = reduceByLn2(x);
-  Value r = low ? add(reduced.r, low) : reduced.r;
-  if (hasIntrinsics()) // which overflow as well
-    return timesPowerOfTwo(expOfReduced(r), reduced);
-  Value tail = expTail(r, table.exp);
+  if (low)
+    reduced.r = add(reduced.r, low);
+  if (hasIntrinsics())
+    return expOfReduced(reduced);
+  Value tail = expTail(reduced.r, table.exp);
   Value k = subBits(asInteger(reduced.shifted), integer(bitsOf(table.magic)));
   Value half = shiftRight(k, 1);
   Value scale = powerOfTwo(half);
@@ -372,7 +373,7 @@ Value VectorMath::exp(Value x) { return scaledExp(x, /*low=*/nullptr); }
 
 Value VectorMath::expOfNonPositive(Value x) {
   Reduced reduced = reduceByLn2(atLeast(x, table.expLow));
-  return timesPowerOfTwo(expOfReduced(reduced.r), reduced);
+  return expOfReduced(reduced);
 }
 
 Value VectorMath::expFlushed(Value x) {
@@ -406,7 +407,7 @@ Value VectorMath::tanh(Value x) {
 Value VectorMath::sigmoid(Value x) {
   Reduced reduced =
       reduceByLn2(atLeast(atMost(x, table.sigmoidIsOne), table.expLow));
-  Value z = timesPowerOfTwo(expOfReduced(reduced.r), reduced);
+  Value z = expOfReduced(reduced);
   return dividedByPositive(z, add(z, constant(1.0)));
 }
 

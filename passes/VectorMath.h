@@ -130,8 +130,7 @@ private:
 
   Reduced reduceByLn2(mlir::Value x);
   mlir::Value expTail(mlir::Value r, llvm::ArrayRef<double> coefficients);
-  mlir::Value expOfReduced(mlir::Value r);
-  mlir::Value timesPowerOfTwo(mlir::Value x, const Reduced &reduced);
+  mlir::Value expOfReduced(const Reduced &reduced);
   mlir::Value scaledExp(mlir::Value x, mlir::Value low);
   mlir::Value exponentAsFloat(mlir::Value exponent);
   LogParts splitForLog(mlir::Value x);

@@ -35,7 +35,7 @@ static constexpr Function table[] = {
         %top = arith.select %below, %z, %one : BOOLS, TYPE
         %bottom = arith.addf %one, %z : TYPE
         %y = arith.divf %top, %bottom : TYPE)",
-     sigmoid, 2.8, infinity},
+     sigmoid, 2.5, infinity},
 };
 
 llvm::ArrayRef<Function> functions() { return table; }

@@ -11,10 +11,11 @@ using namespace keratin::test;
 int main(int argc, char **argv) {
   const char *only = argc > 1 ? argv[1] : "all";
   uint64_t stride = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
-  bool good = stride > 0;
+  bool good = stride > 0, known = false;
   for (const Function &function : functions()) {
     if (std::strcmp(only, "all") != 0 && std::strcmp(only, function.name) != 0)
       continue;
+    known = true;
     for (bool avx512 : {false, true}) {
       KernelForm form;
       form.avx512 = avx512;
@@ -30,5 +31,7 @@ int main(int argc, char **argv) {
       good &= errors.worst <= function.bound && errors.wrongSpecial == 0;
     }
   }
-  return good ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (!known)
+    std::fprintf(stderr, "keratin-ulp: no function '%s'\n", only);
+  return good && known ? EXIT_SUCCESS : EXIT_FAILURE;
 }
