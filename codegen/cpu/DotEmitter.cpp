@@ -39,6 +39,14 @@ Value DotEmitter::times(Value value, int64_t factor) {
   return arith::MulIOp::create(b, loc, value, kernel.index(factor));
 }
 
+Value DotEmitter::times(Value left, Value right) {
+  if (std::optional<int64_t> known = getConstantIntValue(right))
+    return times(left, *known);
+  if (std::optional<int64_t> known = getConstantIntValue(left))
+    return times(right, *known);
+  return arith::MulIOp::create(b, loc, left, right);
+}
+
 /// The quotient, or the rest.
 Value DotEmitter::over(Value value, Value divisor, bool rest) {
   std::optional<int64_t> known = getConstantIntValue(value),
@@ -67,15 +75,8 @@ void DotEmitter::loop(Value from, Value to, int64_t step, Then body) {
 /// How many turns all of `loops` have together.
 Value DotEmitter::extentOf(ArrayRef<unsigned> loops) {
   Value product = kernel.index(1);
-  for (unsigned loop : loops) {
-    Value turns = kernel.loopExtent(root, loop);
-    if (std::optional<int64_t> known = getConstantIntValue(turns))
-      product = times(product, *known);
-    else if (std::optional<int64_t> before = getConstantIntValue(product))
-      product = times(turns, *before);
-    else
-      product = arith::MulIOp::create(b, loc, product, turns);
-  }
+  for (unsigned loop : loops)
+    product = times(product, kernel.loopExtent(root, loop));
   return product;
 }
 
@@ -240,13 +241,7 @@ void DotEmitter::emitBlocks(Value left, Value right) {
     perRun = over(plus(kernel.loopExtent(root, plan.rows.back()),
                        kernel.index(height - 1)),
                   kernel.index(height), /*rest=*/false);
-  Value all = extentOf(outerRows());
-  if (std::optional<int64_t> known = getConstantIntValue(perRun))
-    all = times(all, *known);
-  else if (std::optional<int64_t> known = getConstantIntValue(all))
-    all = times(perRun, *known);
-  else
-    all = arith::MulIOp::create(b, loc, all, perRun);
+  Value all = times(extentOf(outerRows()), perRun);
   std::pair<Value, Value> range = {kernel.index(0), all};
   if (sharesRows)
     range = kernel.share(all, groups);
