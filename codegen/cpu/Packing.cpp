@@ -1,6 +1,7 @@
 //===- Packing.cpp - weights in the order a tile reads them ---------------===//
 #include "codegen/cpu/Packing.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -39,9 +40,7 @@ void pack(ArrayRef<char> source, RankedTensorType type, const Packing &packing,
   if (type.getNumElements() == 0)
     return;
 
-  SmallVector<int64_t> strides(type.getRank(), 1);
-  for (int64_t dim = type.getRank() - 1; dim-- > 0;)
-    strides[dim] = strides[dim + 1] * type.getDimSize(dim + 1);
+  SmallVector<int64_t> strides = computeStrides(type.getShape());
   SmallVector<int64_t> order = orderOf(type, packing);
   int64_t inner = 1, inBlocks = 1;
   for (auto [number, dim] : llvm::enumerate(order))

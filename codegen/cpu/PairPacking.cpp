@@ -1,6 +1,7 @@
 //===- PairPacking.cpp - weights in the order dot products read them ------===//
 #include "codegen/cpu/PairPacking.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -66,9 +67,7 @@ void packPairs(ArrayRef<char> source, RankedTensorType type,
   std::fill(destination.begin(), destination.end(), 0);
   if (type.getNumElements() == 0)
     return;
-  SmallVector<int64_t> strides(type.getRank(), 1);
-  for (int64_t dim = type.getRank() - 1; dim-- > 0;)
-    strides[dim] = strides[dim + 1] * type.getDimSize(dim + 1);
+  SmallVector<int64_t> strides = computeStrides(type.getShape());
   int64_t columns = type.getDimSize(packing.dim), block = packing.block;
   auto blocks = int64_t(llvm::divideCeil(columns, block));
   SmallVector<int64_t> outer = placesOf(type, packing.outer, strides);
