@@ -3,25 +3,15 @@
 
 #include "Cache.h"
 #include "Diagnostics.h"
-#include "Pages.h"
+#include "Settings.h"
 #include "keratin/backend.h"
 
-#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 
 using namespace mlir;
 
 namespace keratin::backend {
-
-std::string identifier(llvm::StringRef name) {
-  std::string result;
-  for (char c : name)
-    result += llvm::isAlnum(c) ? c : '_';
-  if (result.empty() || llvm::isDigit(result[0]))
-    result = "f" + result;
-  return result;
-}
 
 void appendStateShapes(const Extraction &extraction, CompileOptions &options) {
   for (const VariablePtr &variable : extraction.state)
@@ -93,45 +83,6 @@ Function::Impl::checkInputs(const std::vector<Array> &given) const {
   return checked;
 }
 
-CompileOptions
-Function::Impl::optionsFor(const CompileSettings &settings) const {
-  CompileOptions options;
-  options.name = identifier(cut.function);
-  options.release = [](llvm::ArrayRef<char> bytes) {
-    releasePages(bytes.data(), bytes.size());
-  };
-  options.target = settings.target.empty() ? compile_target() : settings.target;
-  options.optimize = settings.optimize;
-  std::optional<Winograd> winograd = parseWinograd(settings.winograd);
-  if (!winograd)
-    throw Error("winograd is '" + settings.winograd +
-                "', not one of auto, off, 2, 4");
-  options.winograd = *winograd;
-  std::optional<Precision> precision = parsePrecision(settings.precision);
-  if (!precision)
-    throw Error("precision is '" + settings.precision + "', not f32 or bf16");
-  options.precision = *precision;
-  options.threads = settings.threads;
-  auto checkCount = [](const char *name, int64_t value) {
-    if (value < 0)
-      throw Error(std::string(name) + " is " + std::to_string(value) +
-                  " but must be 0 or more");
-    return value;
-  };
-  options.unrollFactor = checkCount("unrollFactor", settings.unrollFactor);
-  options.checkpointEvery =
-      checkCount("checkpointEvery", settings.checkpointEvery);
-  options.profile = settings.profile;
-  options.dumpAfter = settings.dumpAfter;
-  options.dumpDirectory = settings.dumpDirectory;
-  options.timePasses = settings.timePasses;
-  if (settings.progress)
-    options.progress = [progress = settings.progress](
-                           llvm::StringRef what, unsigned done,
-                           unsigned total) { progress(what, done, total); };
-  return options;
-}
-
 //===----------------------------------------------------------------------===//
 // Code
 //===----------------------------------------------------------------------===//
@@ -186,7 +137,7 @@ Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
   code->shapes = shapes;
   code->training = training;
   code->choices = choices;
-  CompileOptions options = optionsFor(settings);
+  CompileOptions options = compileOptions(settings, cut.function);
   options.inputShapes = shapes;
   Extraction extraction =
       extract(*graph, cut, circumstances(training, choices), options.name);

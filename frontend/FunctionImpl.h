@@ -64,7 +64,6 @@ struct Function::Impl {
   Circumstances circumstances(bool training, Choices choices) const;
   std::unique_ptr<CompiledModel> compileExtraction(Extraction extraction,
                                                    CompileOptions options);
-  CompileOptions optionsFor(const CompileSettings &settings) const;
 
   /// `live` variables are arguments.
   Extraction extractForSaving(const SaveOptions &options,
@@ -93,8 +92,6 @@ private:
   Graph &graph;
 };
 
-/// A C identifier like `name`.
-std::string identifier(llvm::StringRef name);
 /// Throws Error when an array of this shape is none for the input.
 void checkDims(const TensorInfo &input, const Shape &shape);
 /// The state follows the inputs.

@@ -3,12 +3,12 @@
 
 #include "Diagnostics.h"
 #include "KernelInfo.h"
+#include "Settings.h"
 #include "StateModule.h"
 #include "keratin/backend.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 
@@ -25,14 +25,6 @@ Emit parseProduct(std::string_view name) {
     return *emit;
   throw Error("'" + std::string(name) + "' is nothing that can be written: " +
               llvm::join(emitNames(), ", ") + " can");
-}
-
-WeightsPlacement parsePlacement(const std::string &name) {
-  if (name == "embed")
-    return WeightsPlacement::Embed;
-  if (name == "external")
-    return WeightsPlacement::External;
-  throw Error("weights are '" + name + "' but must be 'embed' or 'external'");
 }
 
 } // namespace
@@ -72,16 +64,7 @@ Function::Impl::savedShapes(const SaveOptions &options) const {
 
 CompileOptions Function::Impl::optionsFor(const SaveOptions &options,
                                           const std::string &prefix) const {
-  CompileOptions result =
-      optionsFor(static_cast<const CompileSettings &>(options));
-  if (!options.name.empty()) {
-    if (identifier(options.name) != options.name)
-      throw Error("name '" + options.name + "' is not a C identifier");
-    result.name = options.name;
-  } else if (!prefix.empty() && prefix != "-") {
-    result.name = identifier(llvm::sys::path::filename(prefix));
-  }
-  result.weights = parsePlacement(options.weights);
+  CompileOptions result = compileOptions(options, prefix, cut.function);
   result.inputShapes = savedShapes(options);
   return result;
 }

@@ -4,13 +4,12 @@
 #include "IrText.h"
 #include "codegen/Compile.h"
 #include "frontend/KernelInfo.h"
+#include "frontend/Settings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Path.h"
 
 namespace keratin {
 
@@ -120,46 +119,10 @@ IrFile::Impl::inputShapes(const NamedShapes &named, int64_t batch) {
 IrFile::IrFile(const std::string &path) : impl(new Impl(path)) {}
 IrFile::~IrFile() = default;
 
-static CompileOptions compileOptions(const backend::SaveOptions &options,
-                                     const std::string &prefix) {
-  CompileOptions result;
-  std::optional<Winograd> winograd = parseWinograd(options.winograd);
-  if (!winograd)
-    throw Error("winograd is '" + options.winograd +
-                "', not one of auto, off, 2, 4");
-  result.winograd = *winograd;
-  std::optional<Precision> precision = parsePrecision(options.precision);
-  if (!precision)
-    throw Error("precision is '" + options.precision + "', not f32 or bf16");
-  result.precision = *precision;
-  result.name = options.name;
-  if (result.name.empty())
-    for (char c : llvm::sys::path::filename(prefix))
-      result.name += llvm::isAlnum(c) ? c : '_';
-  result.target = options.target;
-  result.optimize = options.optimize;
-  result.weights = options.weights == "external" ? WeightsPlacement::External
-                                                 : WeightsPlacement::Embed;
-  result.threads = options.threads;
-  result.unrollFactor = options.unrollFactor;
-  result.checkpointEvery = options.checkpointEvery;
-  result.profile = options.profile;
-  result.dumpAfter = options.dumpAfter;
-  result.dumpDirectory = options.dumpDirectory;
-  result.timePasses = options.timePasses;
-  result.progress = [=](llvm::StringRef what, unsigned done, unsigned total) {
-    if (options.progress)
-      options.progress(std::string_view(what.data(), what.size()), done, total);
-  };
-  return result;
-}
-
 std::vector<backend::KernelInfo>
 IrFile::save(const std::string &prefix, const backend::SaveOptions &options,
              const NamedShapes &shapes) {
-  CompileOptions compile = compileOptions(options, prefix);
-  if (prefix == "-" && options.name.empty())
-    compile.name = "model";
+  CompileOptions compile = backend::compileOptions(options, prefix, "model");
   compile.inputShapes = impl->inputShapes(shapes, options.batch);
   std::optional<Emit> emit = parseEmit(options.emit);
   if (!emit)

@@ -1,0 +1,87 @@
+//===- Settings.cpp - settings of the API as options of the compiler ------===//
+#include "Settings.h"
+
+#include "Pages.h"
+#include "keratin/backend.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+
+namespace keratin::backend {
+
+std::string identifier(llvm::StringRef name) {
+  std::string result;
+  for (char c : name)
+    result += llvm::isAlnum(c) ? c : '_';
+  if (result.empty() || llvm::isDigit(result[0]))
+    result = "f" + result;
+  return result;
+}
+
+/// The value of a setting, or an Error that lists those that there are.
+template <typename Value>
+static Value require(std::optional<Value> value, const char *setting,
+                     const std::string &given, const char *allowed) {
+  if (!value)
+    throw Error(std::string(setting) + " is '" + given + "', not " + allowed);
+  return *value;
+}
+
+static int64_t requireCount(const char *setting, int64_t value) {
+  if (value < 0)
+    throw Error(std::string(setting) + " is " + std::to_string(value) +
+                " but must be 0 or more");
+  return value;
+}
+
+static WeightsPlacement parsePlacement(const std::string &name) {
+  if (name == "embed")
+    return WeightsPlacement::Embed;
+  if (name == "external")
+    return WeightsPlacement::External;
+  throw Error("weights are '" + name + "' but must be 'embed' or 'external'");
+}
+
+CompileOptions compileOptions(const CompileSettings &settings,
+                              llvm::StringRef name) {
+  CompileOptions options;
+  options.name = identifier(name);
+  options.target = settings.target.empty() ? compile_target() : settings.target;
+  options.optimize = settings.optimize;
+  options.winograd = require(parseWinograd(settings.winograd), "winograd",
+                             settings.winograd, "one of auto, off, 2, 4");
+  options.precision = require(parsePrecision(settings.precision), "precision",
+                              settings.precision, "f32 or bf16");
+  options.threads = settings.threads;
+  options.unrollFactor = requireCount("unrollFactor", settings.unrollFactor);
+  options.checkpointEvery =
+      requireCount("checkpointEvery", settings.checkpointEvery);
+  options.profile = settings.profile;
+  options.dumpAfter = settings.dumpAfter;
+  options.dumpDirectory = settings.dumpDirectory;
+  options.timePasses = settings.timePasses;
+  if (settings.progress)
+    options.progress = [progress = settings.progress](
+                           llvm::StringRef what, unsigned done,
+                           unsigned total) { progress(what, done, total); };
+  options.release = [](llvm::ArrayRef<char> bytes) {
+    releasePages(bytes.data(), bytes.size());
+  };
+  return options;
+}
+
+CompileOptions compileOptions(const SaveOptions &settings,
+                              const std::string &prefix, llvm::StringRef name) {
+  if (!settings.name.empty() && identifier(settings.name) != settings.name)
+    throw Error("name '" + settings.name + "' is not a C identifier");
+  if (!settings.name.empty())
+    name = settings.name;
+  else if (!prefix.empty() && prefix != "-")
+    name = llvm::sys::path::filename(prefix);
+  CompileOptions options =
+      compileOptions(static_cast<const CompileSettings &>(settings), name);
+  options.weights = parsePlacement(settings.weights);
+  return options;
+}
+
+} // namespace keratin::backend
