@@ -78,19 +78,22 @@ def child_environment(threads):
     number = str(threads)
     return dict(os.environ, OMP_NUM_THREADS=number, MKL_NUM_THREADS=number,
                 OPENBLAS_NUM_THREADS=number, KTN_NUM_THREADS=number,
-                TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
+                NPROC=number, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="",
+                JAX_PLATFORMS="cpu")
 
 
 class Peer:
-    """A worker.py, stopped except while it starts or is measured."""
+    """A worker, stopped except while it starts or is measured."""
 
-    def __init__(self, name, python, directory, threads, log):
+    def __init__(self, name, python, directory, threads, log,
+                 worker="worker.py", variables={}):
         self.name = name
         self.process = subprocess.Popen(
-            [python, os.path.join(HERE, "worker.py"), name, directory,
+            [python, os.path.join(HERE, worker), name, directory,
              str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-            env=child_environment(threads), start_new_session=True)
+            env={**child_environment(threads), **variables},
+            start_new_session=True)
         self.text = b""
         try:
             self.facts = self.answer(timeout=900)
@@ -243,6 +246,12 @@ def measure_model(arguments, name, scratch):
             python = environment(arguments.build, SYSTEMS[system].environment)
             start(system, lambda: Peer(system, python, directory,
                                        arguments.threads, log))
+    measure_rounds(arguments, ready, results)
+    return results
+
+
+def measure_rounds(arguments, ready, results):
+    """Measures all of `ready` in turn, round after round, and closes them."""
     for _ in range(arguments.rounds):
         for measured in list(ready):
             try:
@@ -254,7 +263,6 @@ def measure_model(arguments, name, scratch):
                 measured.close()
     for measured in ready:
         measured.close()
-    return results
 
 
 def zoo_names():
