@@ -6,6 +6,12 @@
 // have one. Workers look for work for a while before they sleep, for the next
 // kernel of a model comes soon.
 //
+// Each thread has a range of the parts, the same share of any work: what it
+// wrote as the rows of one kernel is still in its cache when it reads them as
+// the rows of the next. It takes most of what is left of its range at a time,
+// since what a call reads first is in no cache near. Who has none left takes
+// from the ends of the others' ranges.
+//
 // Nobody waits for the pool: a call from inside of a task, or while another
 // thread has the pool, does its work itself. There are never more threads at
 // work than callers and one pool.
@@ -29,9 +35,6 @@ enum {
   /// often as it can, then it lets others have the CPU in between.
   looks = 1000,
   patience_nanoseconds = 1000000,
-  /// Parts that a thread takes at once are so many a thread of all parts:
-  /// enough for an even end, few enough to cost nothing.
-  turns = 4,
   /// Kernels keep panels and rows on the stack.
   stack_bytes = 8 << 20,
   /// What threads write all the time has a cache line of its own.
@@ -52,9 +55,17 @@ static uint32_t taken_of(uint64_t state) { return state & 0xFFFF; }
 static _Alignas(line) struct {
   ktn_task_t task;
   void *work;
-  int64_t count, parts;
+  int64_t count;
+  int64_t unit; // of ranges, in parts: 1 but for numbers that they cannot hold
+  int threads;
 } job;
-static _Alignas(line) _Atomic int64_t next_part;
+
+// What is left of the range of each thread, in units: its end in the upper
+// half, its begin in the lower.
+static struct {
+  _Alignas(line) _Atomic uint64_t left;
+} ranges[KTN_MAX_THREADS];
+static _Alignas(line) _Atomic int open_ranges; // that are not empty
 
 static atomic_flag held = ATOMIC_FLAG_INIT; // by a caller
 static pthread_t workers[KTN_MAX_THREADS];  // of who holds the pool
@@ -139,15 +150,55 @@ int32_t ktn_num_threads(void) {
 // Workers
 //===----------------------------------------------------------------------===//
 
-static void do_parts(void) {
+static uint64_t range_of(uint64_t begin, uint64_t end) {
+  return end << 32 | begin;
+}
+
+static void open_all_ranges(void) {
+  uint64_t units = (uint64_t)((job.count - 1) / job.unit + 1);
+  uint64_t threads = (uint64_t)job.threads;
+  atomic_store_explicit(&open_ranges, job.threads, memory_order_relaxed);
+  // No range is empty: there are no more threads than units.
+  for (uint64_t thread = 0; thread < threads; ++thread)
+    atomic_store_explicit(
+        &ranges[thread].left,
+        range_of(units * thread / threads, units * (thread + 1) / threads),
+        memory_order_relaxed);
+}
+
+// Does parts of the range of `thread` until none are left: from its begin on if
+// it is one's own, and else from its end.
+static void do_range(int thread, int is_own) {
+  _Atomic uint64_t *range = &ranges[thread].left;
+  uint64_t state = atomic_load_explicit(range, memory_order_relaxed);
   for (;;) {
-    int64_t begin =
-        atomic_fetch_add_explicit(&next_part, job.parts, memory_order_relaxed);
-    if (begin >= job.count)
+    uint64_t begin = state & UINT32_MAX, end = state >> 32, left = end - begin;
+    if (left == 0)
       return;
-    int64_t left_over = job.count - begin;
-    job.task(job.work, begin,
-             begin + (left_over < job.parts ? left_over : job.parts));
+    uint64_t taken = is_own ? left * 3 / 4 : left / 2;
+    if (taken == 0)
+      taken = 1;
+    uint64_t from = is_own ? begin : end - taken;
+    uint64_t rest =
+        is_own ? range_of(begin + taken, end) : range_of(begin, end - taken);
+    if (!atomic_compare_exchange_weak_explicit(
+            range, &state, rest, memory_order_relaxed, memory_order_relaxed))
+      continue;
+    if (taken == left)
+      atomic_fetch_sub_explicit(&open_ranges, 1, memory_order_relaxed);
+    int64_t first = (int64_t)from * job.unit;
+    int64_t last = (int64_t)(from + taken) * job.unit;
+    job.task(job.work, first, last < job.count ? last : job.count);
+    state = atomic_load_explicit(range, memory_order_relaxed);
+  }
+}
+
+static void do_parts(int thread) {
+  int threads = job.threads;
+  for (int other = 0; other < threads; ++other) {
+    if (atomic_load_explicit(&open_ranges, memory_order_relaxed) == 0)
+      return;
+    do_range((thread + other) % threads, other == 0);
   }
 }
 
@@ -180,8 +231,16 @@ static void leave_seat(void) {
   pthread_mutex_unlock(&lock);
 }
 
+// What a worker starts with.
+typedef struct {
+  int thread;    // its number; that of callers is 0
+  uint32_t seen; // the offer that it did not see
+} start_t;
+static start_t starts[KTN_MAX_THREADS];
+
 static void *worker_main(void *start) {
-  uint32_t seen = (uint32_t)(uintptr_t)start;
+  int thread = ((const start_t *)start)->thread;
+  uint32_t seen = ((const start_t *)start)->seen;
   in_task = 1; // what a task calls runs here
   for (;;) {
     uint64_t state = wait_for_offer(seen);
@@ -191,7 +250,7 @@ static void *worker_main(void *start) {
     while (number_of(state) == seen && seats_of(state) != 0)
       if (atomic_compare_exchange_weak(&offer, &state,
                                        state - one_seat + one_taken)) {
-        do_parts();
+        do_parts(thread);
         leave_seat();
         break;
       }
@@ -227,11 +286,15 @@ static void start_workers(int number) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  void *seen = (void *)(uintptr_t)number_of(atomic_load(&offer));
-  while (num_workers < number &&
-         pthread_create(&workers[num_workers], &attributes, worker_main,
-                        seen) == 0)
+  uint32_t seen = number_of(atomic_load(&offer));
+  while (num_workers < number) {
+    start_t *start = &starts[num_workers];
+    *start = (start_t){num_workers + 1, seen};
+    if (pthread_create(&workers[num_workers], &attributes, worker_main,
+                       start) != 0)
+      break;
     ++num_workers;
+  }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
 }
@@ -287,18 +350,18 @@ void ktn_parallel_for(ktn_task_t task, void *work, int64_t count) {
     return;
   }
   start_workers((int)threads - 1);
-  int64_t parts = count / (threads * turns);
   job.task = task;
   job.work = work;
   job.count = count;
-  job.parts = parts > 0 ? parts : 1;
-  atomic_store(&next_part, 0);
+  job.unit = (count - 1) / UINT32_MAX + 1;
+  job.threads = (int)threads;
+  open_all_ranges();
   uint64_t number = number_of(atomic_load(&offer)) + (uint64_t)1;
   atomic_store(&offer, number * one_offer + (uint64_t)(threads - 1) * one_seat);
   wake_workers();
 
   in_task = 1;
-  do_parts();
+  do_parts(0);
   in_task = 0;
   atomic_fetch_and(&offer, ~((uint64_t)0xFFFF * one_seat));
   wait_for_taken_seats();

@@ -93,6 +93,67 @@ TEST_F(Pool, RefusesANegativeNumber) {
   EXPECT_EQ(ktn_num_threads(), KTN_MAX_THREADS);
 }
 
+// Who has its own share done helps the others: the first call waits for all
+// parts that are not its own, of which some are of the share that it began.
+TEST_F(Pool, HelpsWithTheSharesOfOthers) {
+  ktn_set_num_threads(2);
+  struct Work {
+    static void task(void *work, int64_t begin, int64_t end) {
+      auto &self = *static_cast<Work *>(work);
+      if (begin == 0)
+        while (self.done < self.count - end)
+          std::this_thread::yield();
+      self.done += end - begin;
+    }
+    int64_t count = 64;
+    std::atomic<int64_t> done = 0;
+  } work;
+  ktn_parallel_for(Work::task, &work, work.count);
+  EXPECT_EQ(work.done, work.count);
+}
+
+// A share of any work is of the same rows: the thread that calls has the first.
+TEST_F(Pool, StartsWithTheSameShareOfAnyWork) {
+  ktn_set_num_threads(3);
+  struct Work {
+    static void task(void *work, int64_t begin, int64_t) {
+      auto &self = *static_cast<Work *>(work);
+      if (self.first < 0 && std::this_thread::get_id() == self.caller)
+        self.first = begin;
+      ++self.arrived;
+      while (self.arrived < 3) // so that each thread has its share
+        std::this_thread::yield();
+    }
+    std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int64_t> first = -1;
+    std::atomic<int> arrived = 0;
+  };
+  for (int64_t count : {3, 30, 3000}) {
+    Work work;
+    ktn_parallel_for(Work::task, &work, count);
+    EXPECT_EQ(work.first, 0) << count;
+  }
+}
+
+// More than half of a word can count.
+TEST_F(Pool, DoesVeryManyParts) {
+  ktn_set_num_threads(3);
+  struct Work {
+    static void task(void *work, int64_t begin, int64_t end) {
+      auto &self = *static_cast<Work *>(work);
+      self.done += end - begin;
+      self.sum += static_cast<uint64_t>(end) * static_cast<uint64_t>(end) -
+                  static_cast<uint64_t>(begin) * static_cast<uint64_t>(begin);
+    }
+    std::atomic<int64_t> done = 0;
+    std::atomic<uint64_t> sum = 0; // tells parts done twice, modulo 2^64
+  } work;
+  constexpr int64_t count = (int64_t(1) << 34) + 12345;
+  ktn_parallel_for(Work::task, &work, count);
+  EXPECT_EQ(work.done, count);
+  EXPECT_EQ(work.sum, static_cast<uint64_t>(count) * count);
+}
+
 TEST_F(Pool, DoesManySmallPiecesOfWork) {
   ktn_set_num_threads(3);
   for (int turn = 0; turn < 2000; ++turn) {
