@@ -67,6 +67,12 @@ Compiled::optimizedUnit(unsigned code, unsigned unit, const Target &target,
   return module;
 }
 
+/// The time to give registers to values grows with the square of the length of
+/// a function, but for the fast way to do it.
+static void emitFast(const Target &target) {
+  target.machine->setOptLevel(llvm::CodeGenOptLevel::None);
+}
+
 /// Adds entry points and the descriptor.
 llvm::Error Compiled::finishArtefact(llvm::Module &module,
                                      const ArtefactOptions &artefact) {
@@ -142,6 +148,8 @@ llvm::Error Compiled::makeObjects() {
       host = std::move(*module);
       return llvm::Error::success();
     }
+    if (unit == 0 && codes[code].entryIsAlone)
+      emitFast(target);
     llvm::raw_svector_ostream stream(made[index]);
     return emitCode(**module, target, llvm::CodeGenFileType::ObjectFile,
                     stream);
@@ -171,6 +179,8 @@ llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
   llvm::Expected<Target> target = artefactTarget();
   if (!target)
     return target.takeError();
+  if (codes.size() == 1 && codes[0].entryIsAlone)
+    emitFast(*target);
   ObjectBytes first;
   llvm::raw_svector_ostream firstStream(first);
   if (llvm::Error error = emitCode(

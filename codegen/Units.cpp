@@ -83,6 +83,7 @@ CodeUnits splitUnits(OwningOpRef<ModuleOp> module, llvm::StringRef entry) {
   units.modules.insert(units.modules.begin(), std::move(module));
   if (units.modules.size() == 1)
     return units;
+  units.entryIsAlone = groups.front().size() == 1;
   for (auto &group : groups)
     for (LLVM::LLVMFuncOp function : group)
       if (function.getName() != entry)

@@ -20,6 +20,9 @@ struct CodeUnits {
   /// Functions that one module defines and others use. None when there is only
   /// one module.
   llvm::StringSet<> shared;
+  /// Whether the first module is a long entry alone, which only calls kernels:
+  /// registers are not worth to be thought about in all of it.
+  bool entryIsAlone = false;
 };
 
 /// Parts a module into units, by what it holds and nothing else: a unit is some

@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/PlaceParts.h"
 
+#include "passes/Frames.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -56,20 +58,6 @@ struct Spot {
   SmallVector<int64_t> offsets;
 };
 
-/// An operand of a frame and where it is in the result.
-struct Part {
-  Value value;
-  SmallVector<int64_t> offsets;
-  bool placed = false;
-};
-
-/// A call that does nothing but to put its operands next to each other, or a
-/// border around one.
-struct Frame {
-  SmallVector<Part> parts;
-  tensor::PadOp pad; ///< of the kernel, where there is a border
-};
-
 struct WholeBuffer {
   RankedTensorType type;
   Operation *first = nullptr; ///< that writes to it
@@ -89,9 +77,6 @@ private:
   func::FuncOp calleeOf(func::CallOp call) {
     return symbols.lookup<func::FuncOp>(call.getCallee());
   }
-  std::optional<Frame> frameOf(func::CallOp call);
-  bool addParts(Frame &frame, func::CallOp call, tensor::ConcatOp concat);
-  bool addPart(Frame &frame, func::CallOp call, tensor::PadOp pad);
   bool takesStrides(func::CallOp call, unsigned operand);
   OpResult madeAs(Value value);
   bool canPlace(Value value);
@@ -129,70 +114,6 @@ private:
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Frames
-//===----------------------------------------------------------------------===//
-
-bool PartPlacer::addParts(Frame &frame, func::CallOp call,
-                          tensor::ConcatOp concat) {
-  int64_t axis = concat.getDim(), offset = 0;
-  for (Value input : concat.getInputs()) {
-    auto argument = dyn_cast<BlockArgument>(input);
-    auto type = cast<RankedTensorType>(input.getType());
-    if (!argument || !canBeSlice(type) || type.isDynamicDim(axis))
-      return false;
-    Part part = {call.getOperand(argument.getArgNumber()), {}};
-    part.offsets.assign(type.getRank(), 0);
-    part.offsets[axis] = offset;
-    offset += type.getDimSize(axis);
-    frame.parts.push_back(part);
-  }
-  return true;
-}
-
-bool PartPlacer::addPart(Frame &frame, func::CallOp call, tensor::PadOp pad) {
-  auto argument = dyn_cast<BlockArgument>(pad.getSource());
-  auto type = cast<RankedTensorType>(pad.getSource().getType());
-  Value border = pad.getConstantPaddingValue();
-  if (!argument || !canBeSlice(type) || !border ||
-      !border.getDefiningOp<arith::ConstantOp>())
-    return false;
-  for (auto [axis, low, high] :
-       llvm::enumerate(pad.getStaticLow(), pad.getStaticHigh())) {
-    bool fixed = type.isDynamicDim(axis) || axis + 1 == size_t(type.getRank());
-    if (low < 0 || high < 0 || (fixed && (low != 0 || high != 0)))
-      return false;
-  }
-  frame.parts.push_back({call.getOperand(argument.getArgNumber()),
-                         SmallVector<int64_t>(pad.getStaticLow())});
-  frame.pad = pad;
-  return true;
-}
-
-std::optional<Frame> PartPlacer::frameOf(func::CallOp call) {
-  func::FuncOp kernel = calleeOf(call);
-  if (!kernel || !kernel->hasAttr("ktn.kernel") || kernel.isExternal() ||
-      call.getNumResults() != 1)
-    return std::nullopt;
-  Operation *only = nullptr;
-  for (Operation &op : kernel.front().without_terminator()) {
-    if (isa<arith::ConstantOp>(op))
-      continue;
-    if (only)
-      return std::nullopt;
-    only = &op;
-  }
-  Frame frame;
-  if (auto concat = dyn_cast_or_null<tensor::ConcatOp>(only)) {
-    if (addParts(frame, call, concat))
-      return frame;
-  } else if (auto pad = dyn_cast_or_null<tensor::PadOp>(only)) {
-    if (addPart(frame, call, pad))
-      return frame;
-  }
-  return std::nullopt;
-}
 
 //===----------------------------------------------------------------------===//
 // The plan
@@ -577,7 +498,7 @@ void PartPlacer::rewriteFrame(func::CallOp call, Frame &frame) {
 void PartPlacer::run() {
   SmallVector<func::CallOp> calls(block.getOps<func::CallOp>());
   for (func::CallOp call : llvm::reverse(calls))
-    if (std::optional<Frame> frame = frameOf(call))
+    if (std::optional<Frame> frame = frameOf(call, calleeOf(call)))
       plan(call, std::move(*frame));
   for (auto [number, buffer] : llvm::enumerate(buffers)) {
     SmallVector<Value> sizes;
@@ -605,9 +526,11 @@ void PartPlacer::run() {
   for (func::CallOp call : llvm::reverse(done))
     call.erase();
   // Kernels of which there are only variants now.
+  SymbolTableCollection tables;
+  SymbolUserMap users(tables, module);
   for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>()))
     if (kernel->hasAttr("ktn.kernel") && kernel.isPrivate() &&
-        SymbolTable::symbolKnownUseEmpty(kernel, module))
+        users.useEmpty(kernel))
       kernel.erase();
 }
 
