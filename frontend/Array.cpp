@@ -206,18 +206,24 @@ Array Array::full(std::vector<int64_t> shape, double value, DType dtype) {
 }
 
 int64_t Array::size() const {
-  int64_t count = 1;
+  // An empty array may have extents whose product is too large for a number.
+  uint64_t count = 1;
   for (int64_t extent : extents)
-    count *= extent;
-  return count;
+    count *= static_cast<uint64_t>(extent);
+  return static_cast<int64_t>(count);
 }
 
 int64_t Array::byteSize() const { return size() * dtypeSize(type); }
 
-void *Array::mutableData() {
+void *Array::unsharedData() {
   // A foreign owner may have other readers that are not counted here, so only
   // elements that this class allocated and no other array shares are written.
-  if (keeper.use_count() != 1 || keeper.get() != bytes) {
+  bool unshared = keeper.use_count() == 1 && keeper.get() == bytes;
+  return unshared ? const_cast<void *>(bytes) : nullptr;
+}
+
+void *Array::mutableData() {
+  if (!unsharedData()) {
     std::shared_ptr<void> copy = allocate(byteSize());
     if (bytes)
       std::memcpy(copy.get(), bytes, static_cast<size_t>(byteSize()));

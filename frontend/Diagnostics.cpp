@@ -83,6 +83,10 @@ static std::string plainText(const Diagnostic &diagnostic) {
     plain = text;
   }
   std::replace(plain.begin(), plain.end(), '\n', ' ');
+  // Every tensor of a graph has a rank.
+  static constexpr llvm::StringRef constraint = "must be ranked tensor of";
+  if (size_t at = plain.find(constraint); at != std::string::npos)
+    plain.replace(at, constraint.size(), "must be a tensor of");
   // A list in a file may be of any length; a message need not be, and
   // std::regex recurses along what it matches.
   constexpr size_t maxLength = 1000;

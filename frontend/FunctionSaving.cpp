@@ -232,11 +232,19 @@ private:
   const std::vector<SavedFunction> &given;
   const SaveOptions &options;
 };
+
+/// Files of no name would be hidden ones, ".o" and ".h".
+void requirePrefix(const std::string &prefix) {
+  if (prefix.empty())
+    throw Error("save: prefix is '' but must be a path without an extension");
+}
+
 } // namespace
 
 std::vector<KernelInfo> save(const std::string &prefix,
                              const std::vector<SavedFunction> &functions,
                              const SaveOptions &options) {
+  requirePrefix(prefix);
   Emit emit = parseProduct(options.emit);
   std::optional<Stage> stage = stageOf(emit);
   if (stage && *stage != Stage::Graph)
@@ -272,6 +280,7 @@ std::vector<KernelInfo> save(const std::string &prefix,
 
 std::vector<KernelInfo> Function::save(const std::string &prefix,
                                        const SaveOptions &options) const {
+  requirePrefix(prefix);
   Emit emit = parseProduct(options.emit);
   if (impl->updates && !stageOf(emit))
     return backend::save(prefix, {{"step", *this, options.training}}, options);

@@ -118,6 +118,8 @@ Tensor permute_dimensions(const Tensor &x,
 
 Tensor expand_dims(const Tensor &x, const Axes &axis) {
   requireTensor(x, "expand_dims", "x");
+  if (axis.all())
+    throw Error("expand_dims: axis is None but must be an integer");
   auto rank = ndim(x) + static_cast<int64_t>(axis.values().size());
   return emit("expand_dims", {x},
               {{"axes", normalizeAxes(axis, rank, "expand_dims")}});

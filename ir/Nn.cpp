@@ -247,15 +247,21 @@ LogicalResult BatchNormOp::verify() {
   if (failed(checkAxis(getLoc(), "axis", getAxis(), x.getRank())))
     return failure();
   int64_t channels = x.getDimSize(getAxis());
-  for (Value parameter : getOperands().drop_front()) {
+  const std::pair<StringRef, Value> parameters[] = {{"mean", getMean()},
+                                                    {"variance", getVariance()},
+                                                    {"gamma", getGamma()},
+                                                    {"beta", getBeta()}};
+  for (auto [name, parameter] : parameters) {
+    if (!parameter)
+      continue;
     auto type = cast<RankedTensorType>(parameter.getType());
     bool fits = type.getRank() == 1 &&
                 type.getElementType() == x.getElementType() &&
                 succeeded(mergeExtents(type.getDimSize(0), channels));
     if (!fits)
-      return emitOpError("a parameter has type ")
-             << type << " but x has the type " << x
-             << " and its channels on axis " << getAxis();
+      return emitOpError() << name << " has type " << type
+                           << " but x has the type " << x
+                           << " and its channels on axis " << getAxis();
   }
   return success();
 }

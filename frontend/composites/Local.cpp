@@ -27,7 +27,8 @@ void LocalConvolution::check() const {
   };
   size_t rank = spatial() + 2;
   require(int_shape(x).size() == rank,
-          "inputs have shape " + shapeName(int_shape(x)) + " but must have " +
+          "inputs have shape " + shapeName(int_shape(x)) + " and kernel_size " +
+              std::to_string(spatial()) + " elements but inputs must have " +
               std::to_string(rank) + " axes");
   Shape given = int_shape(kernel);
   require(given.size() == 3,
@@ -104,13 +105,12 @@ Tensor local_conv1d(const Tensor &inputs, const Tensor &kernel,
   requireTensor(kernel, "local_conv1d", "kernel");
   // As in Keras, either format means (batch, steps, features).
   normalize_data_format(data_format);
-  return LocalConvolution{"local_conv1d",
-                          inputs,
-                          kernel,
-                          kernel_size,
-                          strides,
-                          {int_shape(kernel).at(0)},
-                          /*channelsFirst=*/false}
+  Ints places;
+  if (ndim(kernel) > 0)
+    places.push_back(int_shape(kernel)[0]);
+  return LocalConvolution{
+      "local_conv1d",         inputs, kernel, kernel_size, strides, places,
+      /*channelsFirst=*/false}
       .compute();
 }
 

@@ -35,9 +35,12 @@ Tensor batch_normalization(const Tensor &x, const Tensor &mean,
               /*required=*/3);
 }
 
-/// `parameter`, which has the extents of `axes`, shaped to broadcast with x.
-static Tensor alongAxes(const Tensor &parameter, const Tensor &x,
-                        const std::vector<int64_t> &axes) {
+/// `parameter`, which has the extents of `axes`, shaped to broadcast with x;
+/// None where it is.
+static Tensor alongAxes(std::string_view name, const Tensor &parameter,
+                        const Tensor &x, const std::vector<int64_t> &axes) {
+  if (!parameter)
+    return parameter;
   std::vector<int64_t> others;
   for (int64_t axis = 0; axis < ndim(x); ++axis)
     if (std::find(axes.begin(), axes.end(), axis) == axes.end())
@@ -50,7 +53,8 @@ static Tensor alongAxes(const Tensor &parameter, const Tensor &x,
                   [](int64_t a, int64_t b) {
                     return a == b || a == None || b == None;
                   }))
-    throw Error("normalization: a parameter has shape " + shapeName(given) +
+    throw Error(std::string(CalledAs::current("normalization")) + ": " +
+                std::string(name) + " has shape " + shapeName(given) +
                 " but the normalized axes of x have the extents " +
                 shapeName(extents));
   return others.empty() ? parameter : expand_dims(parameter, others);
@@ -77,8 +81,8 @@ BatchStatistics normalize_batch_in_training(const Tensor &x,
   Tensor centre = mean(x, axes, /*keepdims=*/true);
   Tensor spread = var(x, axes, /*keepdims=*/true);
   Tensor scaled = (x - centre) * rsqrt(spread + epsilon);
-  return {scaleAndShift(scaled, gamma ? alongAxes(gamma, x, kept) : gamma,
-                        beta ? alongAxes(beta, x, kept) : beta),
+  return {scaleAndShift(scaled, alongAxes("gamma", gamma, x, kept),
+                        alongAxes("beta", beta, x, kept)),
           squeeze(centre, axes), squeeze(spread, axes)};
 }
 
@@ -96,8 +100,8 @@ Tensor layer_normalization(const Tensor &x, const Tensor &gamma,
   Tensor centred = x - mean(x, axes, /*keepdims=*/true);
   Tensor spread = mean(square(centred), axes, /*keepdims=*/true);
   return scaleAndShift(centred * rsqrt(spread + epsilon),
-                       gamma ? alongAxes(gamma, x, axes) : gamma,
-                       beta ? alongAxes(beta, x, axes) : beta);
+                       alongAxes("gamma", gamma, x, axes),
+                       alongAxes("beta", beta, x, axes));
 }
 
 Tensor rms_normalization(const Tensor &x, const Tensor &gamma, const Axes &axis,
@@ -110,7 +114,7 @@ Tensor rms_normalization(const Tensor &x, const Tensor &gamma, const Axes &axis,
   std::vector<int64_t> axes = normalizeAxes(axis, ndim(x), "rms_normalization");
   Tensor power = mean(square(x), axes, /*keepdims=*/true);
   return scaleAndShift(x * rsqrt(power + epsilon),
-                       gamma ? alongAxes(gamma, x, axes) : gamma, {});
+                       alongAxes("gamma", gamma, x, axes), {});
 }
 
 Tensor group_normalization(const Tensor &x, int64_t groups, const Tensor &gamma,
@@ -142,9 +146,8 @@ Tensor group_normalization(const Tensor &x, int64_t groups, const Tensor &gamma,
   std::vector<Dim> whole;
   for (int64_t i = 0; i < ndim(x); ++i)
     whole.push_back(extent(x, i));
-  return scaleAndShift(reshape(y, whole),
-                       gamma ? alongAxes(gamma, x, {axis}) : gamma,
-                       beta ? alongAxes(beta, x, {axis}) : beta);
+  return scaleAndShift(reshape(y, whole), alongAxes("gamma", gamma, x, {axis}),
+                       alongAxes("beta", beta, x, {axis}));
 }
 
 } // namespace keratin::backend

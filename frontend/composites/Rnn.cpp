@@ -45,6 +45,10 @@ public:
     if (ndim(inputs) < 2)
       throw Error("rnn: inputs has shape " + shapeName(int_shape(inputs)) +
                   " but must have samples and time");
+    for (const Tensor &state : initial)
+      if (!state.id())
+        throw Error("rnn: initial_states holds a number or None but must hold "
+                    "tensors");
     sequence = options.time_major ? inputs : swapaxes(inputs, 0, 1);
     if (options.mask)
       mask = timeMajorMask(inputs);

@@ -117,11 +117,23 @@ std::string Convert<std::string>::from(nb::handle object, Place place,
     return "";
   if (!nb::isinstance<nb::str>(object))
     refuse(object, place, "a string");
-  return nb::cast<std::string>(object);
+  try {
+    return nb::cast<std::string>(object);
+  } catch (const nb::cast_error &) { // half of a pair of surrogates
+    refuse(object, place, "a string of characters");
+  }
 }
 
-DType Convert<DType>::from(nb::handle object, Place, const Like &) {
-  return object.is_none() ? K::floatx() : toDType(object);
+DType Convert<DType>::from(nb::handle object, Place place, const Like &) {
+  if (object.is_none())
+    return K::floatx();
+  try {
+    return toDType(object);
+  } catch (const nb::python_error &) {
+    refuse(object, place, "the name of a dtype");
+  } catch (const nb::cast_error &) {
+    refuse(object, place, "the name of a dtype");
+  }
 }
 
 //===----------------------------------------------------------------------===//

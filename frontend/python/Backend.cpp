@@ -8,6 +8,7 @@
 
 #include "Bind.h"
 #include "Functions.h"
+#include "keratin/abi.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -20,8 +21,9 @@ namespace keratin::python {
 // Values
 //===----------------------------------------------------------------------===//
 
-static DType dtypeOr(nb::handle dtype, DType otherwise) {
-  return dtype.is_none() ? otherwise : toDType(dtype);
+static DType dtypeOr(nb::handle dtype, DType otherwise, const char *function) {
+  return dtype.is_none() ? otherwise
+                         : Convert<DType>::from(dtype, {function, "dtype"}, {});
 }
 
 static std::string nameFrom(nb::handle name, const char *function) {
@@ -30,6 +32,12 @@ static std::string nameFrom(nb::handle name, const char *function) {
 
 /// Elements as NumPy has them, refused in the words of the function.
 static Array valueFrom(nb::handle value, const char *function) {
+  // The bytes of a text are numbers, and not what it says.
+  if (unwrap(value) || PyBytes_Check(value.ptr()))
+    throw nb::type_error((std::string(function) + ": value is " +
+                          (unwrap(value) ? "a tensor of the graph" : "bytes") +
+                          " but must be an array or list of numbers")
+                             .c_str());
   try {
     return copyArray(value);
   } catch (const nb::builtin_exception &error) {
@@ -40,9 +48,9 @@ static Array valueFrom(nb::handle value, const char *function) {
 
 static size_t rankFrom(nb::handle ndim) {
   int64_t rank = toInteger(ndim, {"placeholder", "ndim"});
-  if (rank < 0)
+  if (rank < 0 || rank > KTN_MAX_RANK)
     throw Error("placeholder: ndim is " + std::to_string(rank) +
-                " but must be 0 or more");
+                " but must be in 0.." + std::to_string(KTN_MAX_RANK));
   return static_cast<size_t>(rank);
 }
 
@@ -55,7 +63,8 @@ static nb::object placeholder(const nb::object *given) {
     extents.assign(rankFrom(ndim), K::None);
   else
     extents = {K::None}; // every tensor has a rank
-  return wrap(K::placeholder(extents, dtypeOr(given[2], K::floatx()),
+  return wrap(K::placeholder(extents,
+                             dtypeOr(given[2], K::floatx(), "placeholder"),
                              nameFrom(given[4], "placeholder")));
 }
 
@@ -71,7 +80,7 @@ static K::CsrArray sparseFrom(const nb::object &matrix) {
 
 static nb::object variable(const nb::object *given) {
   const nb::object &value = given[0];
-  DType dtype = dtypeOr(given[1], K::floatx());
+  DType dtype = dtypeOr(given[1], K::floatx(), "variable");
   std::string name = nameFrom(given[2], "variable");
   K::Tensor made;
   if (const PyTensor *tensor = unwrap(value))
@@ -89,8 +98,8 @@ static nb::object variable(const nb::object *given) {
 
 /// As TensorFlow has it: a shape of as many elements as there are reshapes.
 static nb::object constant(const nb::object *given) {
-  Array value =
-      valueFrom(given[0], "constant").to(dtypeOr(given[1], K::floatx()));
+  Array value = valueFrom(given[0], "constant")
+                    .to(dtypeOr(given[1], K::floatx(), "constant"));
   std::string name = nameFrom(given[3], "constant");
   auto withShape = [](const K::Tensor &tensor) {
     nb::object object = wrap(tensor);
@@ -100,10 +109,11 @@ static nb::object constant(const nb::object *given) {
   if (given[2].is_none())
     return withShape(K::constant(value, name));
   auto shape = Convert<K::Shape>::from(given[2], {"constant", "shape"}, {});
-  int64_t count = 1;
+  // Modulo 2^64: the array refuses a shape that is too large, or negative.
+  uint64_t count = 1;
   for (int64_t extent : shape)
-    count *= extent;
-  if (count == value.size())
+    count *= static_cast<uint64_t>(extent);
+  if (count == static_cast<uint64_t>(value.size()))
     return withShape(K::constant(value.reshaped(shape), name));
   return withShape(K::broadcast_to(K::constant(value, name), shape));
 }
@@ -143,7 +153,7 @@ static nb::object split(const nb::object *given) {
 static nb::object arange(const nb::object *given) {
   Place start{"arange", "start"}, stop{"arange", "stop"};
   int64_t step = toInteger(given[2], {"arange", "step"});
-  DType dtype = dtypeOr(given[3], DType::Int32);
+  DType dtype = dtypeOr(given[3], DType::Int32, "arange");
   if (unwrap(given[0]) || unwrap(given[1])) {
     Like like;
     like.join(given[0]);

@@ -183,7 +183,7 @@ TEST(ShapeErrors, AreInKerasWords) {
   EXPECT_EQ(message([] { open({None, 3}) + open({None, 4}); }),
             "add: shapes (None, 3) and (None, 4) do not broadcast");
   EXPECT_EQ(message([] { K::softmax(open({None, 3}, DType::Int32)); }),
-            "softmax: operand #0 must be ranked tensor of floats, but got "
+            "softmax: operand #0 must be a tensor of floats, but got "
             "(None, 3) int32");
   EXPECT_EQ(message([] { K::exp({}); }),
             "exp: operand #0 is None, not a tensor");

@@ -249,7 +249,7 @@ func.func @f(%x: tensor<2x8xf32>, %m: tensor<8xf32>) {
 // -----
 
 func.func @f(%x: tensor<2x8xf32>, %m: tensor<8xf32>, %g: tensor<2xf32>) {
-  // expected-error @below {{a parameter has type 'tensor<2xf32>' but x has the type 'tensor<2x8xf32>' and its channels on axis 1}}
+  // expected-error @below {{gamma has type 'tensor<2xf32>' but x has the type 'tensor<2x8xf32>' and its channels on axis 1}}
   %0 = ktn.batch_norm %x, %m, %m gamma %g : tensor<2xf32> {axis = 1, epsilon = 0.001} : tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>
   return
 }

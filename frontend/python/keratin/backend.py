@@ -29,6 +29,16 @@ del annotations  # Keras takes every public name for one of the backend's
 _list, _tuple = list, tuple
 
 
+def _listed(function: str, argument: str, given: object) -> _list:
+    """The elements of an argument that must be a list."""
+    if not isinstance(given, (Tensor, str, bytes)):
+        try:
+            return _list(given)
+        except TypeError:
+            pass
+    raise TypeError(f"{function}: {argument} is {given!r} but must be a list")
+
+
 def symbolic(func: Callable) -> Callable:
     """`func`: every function here builds a graph."""
     return func
@@ -106,10 +116,12 @@ def eye(
 
     shape = size if isinstance(size, (_tuple, _list)) else (size, size)
     try:
-        matrix = numpy.eye(*shape)
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"eye: size is {size!r}: {error}") from None
-    return _keratin.constant(matrix, dtype=dtype, name=name)
+        return _keratin.constant(numpy.eye(*shape), dtype=dtype, name=name)
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+        mistake = TypeError if isinstance(error, TypeError) else ValueError
+        raise mistake(
+            f"eye: size is {size!r}, dtype {dtype!r} and name {name!r}: {error}"
+        ) from None
 
 
 def repeat_elements(x: TensorLike, rep: int, axis: int) -> Tensor:
@@ -121,12 +133,12 @@ def repeat_elements(x: TensorLike, rep: int, axis: int) -> Tensor:
 
 def batch_get_value(ops: Sequence[Tensor]) -> _list[numpy.ndarray]:
     """The values of several variables."""
-    return [_keratin.get_value(x) for x in ops]
+    return [_keratin.get_value(x) for x in _listed("batch_get_value", "ops", ops)]
 
 
 def batch_set_value(tuples: Sequence[tuple[Tensor, ArrayLike]]) -> None:
     """Sets each variable of `(variable, value)` pairs."""
-    for pair in tuples:
+    for pair in _listed("batch_set_value", "tuples", tuples):
         if not isinstance(pair, (_tuple, _list)) or len(pair) != 2:
             raise TypeError(
                 f"batch_set_value: tuples has {pair!r} but must have pairs "
@@ -139,8 +151,9 @@ def gradients(
     loss: Tensor, variables: Tensor | Sequence[Tensor]
 ) -> _list[Tensor | None]:
     """d(sum of loss)/d(variable) of each variable; `None` where there is none."""
-    single = isinstance(variables, Tensor)
-    return _keratin.gradients(loss, [variables] if single else _list(variables))
+    if isinstance(variables, Tensor):
+        variables = [variables]
+    return _keratin.gradients(loss, _listed("gradients", "variables", variables))
 
 
 def stop_gradient(
@@ -177,11 +190,12 @@ def function(
                 f"function: {argument} is {given!r} but must be a list of tensors"
             )
     outputs = _list(outputs)
+    updates = [] if updates is None else _listed("function", "updates", updates)
     after = [
         index
         for index, output in enumerate(outputs)
         if getattr(output, "_is_metric", False)
     ]
     return _keratin.make_function(
-        _list(inputs), outputs, _list(updates or ()), name or "", after, []
+        _list(inputs), outputs, updates, name or "", after, []
     )
