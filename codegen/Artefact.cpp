@@ -84,6 +84,7 @@ private:
   Constant *table(ArrayRef<Constant *> rows, const Twine &name);
   Constant *tensorTable(ArrayRef<TensorSignature> tensors, const Twine &name);
   Constant *kernelTable(const Signature &signature, const Twine &name);
+  Constant *inPlaceTable(const Signature &signature, const Twine &name);
   GlobalVariable *buildInfo(const Signature &signature, const Twine &prefix,
                             const Twine &name, Constant *weights, Function *run,
                             Function *setProfile);
@@ -456,6 +457,16 @@ Constant *ArtefactBuilder::kernelTable(const Signature &signature,
   return table(rows, name);
 }
 
+Constant *ArtefactBuilder::inPlaceTable(const Signature &signature,
+                                        const Twine &name) {
+  if (llvm::all_of(signature.inPlace, [](int64_t input) { return input < 0; }))
+    return Constant::getNullValue(b.getPtrTy());
+  SmallVector<Constant *> inputs;
+  for (int64_t input : signature.inPlace)
+    inputs.push_back(b.getInt32(static_cast<int32_t>(input)));
+  return table(inputs, name);
+}
+
 /// The fields of ktn_model_info_t, one by one. On a 64-bit target they lie as
 /// they do here; the assertions notice a field that was added to only one.
 GlobalVariable *ArtefactBuilder::buildInfo(const Signature &signature,
@@ -463,10 +474,10 @@ GlobalVariable *ArtefactBuilder::buildInfo(const Signature &signature,
                                            const Twine &name, Constant *weights,
                                            Function *run,
                                            Function *setProfile) {
-  static_assert(sizeof(ktn_model_info_t) == 144 &&
+  static_assert(sizeof(ktn_model_info_t) == 152 &&
                 offsetof(ktn_model_info_t, num_inputs) == 40 &&
                 offsetof(ktn_model_info_t, batch) == 80 &&
-                offsetof(ktn_model_info_t, set_profile) == 136);
+                offsetof(ktn_model_info_t, in_place) == 144);
   static_assert(sizeof(ktn_tensor_info_t) == 16 + 8 * KTN_MAX_RANK &&
                 sizeof(ktn_kernel_info_t) == 48);
   Constant *null = Constant::getNullValue(b.getPtrTy());
@@ -490,7 +501,8 @@ GlobalVariable *ArtefactBuilder::buildInfo(const Signature &signature,
        b.getInt64(model.weightsHash),
        weights,
        run,
-       setProfile ? static_cast<Constant *>(setProfile) : null});
+       setProfile ? static_cast<Constant *>(setProfile) : null,
+       inPlaceTable(signature, prefix + "_in_place")});
   return new GlobalVariable(module, info->getType(), /*isConstant=*/true,
                             GlobalValue::ExternalLinkage, info, name);
 }

@@ -28,13 +28,20 @@ static Shape shapeOf(const ktn_tensor_info_t &info, int64_t batch) {
   return shape;
 }
 
-std::vector<Array> run(Compiled &code, llvm::ArrayRef<const void *> arguments) {
+std::vector<Array> run(Compiled &code, llvm::ArrayRef<const void *> arguments,
+                       llvm::ArrayRef<void *> places) {
   const ktn_model_info_t &info = *code.info;
   int64_t batch = batchOf(info);
   std::vector<Array> results;
   results.reserve(static_cast<size_t>(info.num_outputs));
   llvm::SmallVector<void *, 32> outputs;
+  auto fresh = static_cast<int64_t>(info.num_outputs - places.size());
   for (int32_t i = 0; i < info.num_outputs; ++i) {
+    if (i >= fresh && places[i - fresh]) {
+      results.emplace_back();
+      outputs.push_back(places[i - fresh]);
+      continue;
+    }
     results.push_back(
         Array::uninitialized(static_cast<DType>(info.outputs[i].dtype),
                              shapeOf(info.outputs[i], batch)));

@@ -32,14 +32,20 @@ struct Compiled {
   std::shared_ptr<const LoadedCode> loaded;
   const ktn_model_info_t *info = nullptr;
   std::vector<VariablePtr> state, updated;
+  /// For each of `updated` its number in `state` where the new value may be
+  /// written over the old one, else -1.
+  std::vector<int64_t> overwrites;
   std::vector<std::pair<VariablePtr, uint64_t>> folded; ///< with its version
   std::mutex running;
   std::unique_ptr<Arena> arena; ///< of the call that holds `running`
 };
 
-/// The outputs for the elements of the inputs and then of the state. Throws
-/// Error when the code refuses. Any thread may call this.
-std::vector<Array> run(Compiled &code, llvm::ArrayRef<const void *> arguments);
+/// The outputs for the elements of the inputs and then of the state. Those of
+/// `places`, one for each of the last outputs, are written there where they are
+/// not null, and are empty in the result. Throws Error when the code refuses,
+/// before it writes. Any thread may call this.
+std::vector<Array> run(Compiled &code, llvm::ArrayRef<const void *> arguments,
+                       llvm::ArrayRef<void *> places);
 
 } // namespace keratin::backend
 

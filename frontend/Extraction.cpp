@@ -95,6 +95,14 @@ private:
       function.setArgAttr(index, "ktn.name", b.getStringAttr(name));
     for (auto [index, name] : llvm::enumerate(results))
       function.setResultAttr(index, "ktn.name", b.getStringAttr(name));
+    // The memory of the old value, if the function reads it.
+    for (auto [index, variable] : llvm::enumerate(result.updated))
+      if (auto old = llvm::find(result.state, variable);
+          old != result.state.end())
+        function.setResultAttr(
+            cut.outputNames.size() + index, "ktn.updates",
+            b.getI64IntegerAttr(int64_t(cut.inputs.size()) +
+                                (old - result.state.begin())));
   }
 
   void mapArguments(func::FuncOp function) {

@@ -6,7 +6,6 @@
 #include "Settings.h"
 #include "keratin/backend.h"
 
-
 #include <algorithm>
 
 using namespace mlir;
@@ -126,6 +125,24 @@ Function::Impl::find(bool training, const Choices &choices,
   return cache.front();
 }
 
+/// A variable is written in place where the code may do so and no other
+/// argument is the same variable.
+static std::vector<int64_t> findOverwrites(const Compiled &code) {
+  std::vector<int64_t> result(code.updated.size(), -1);
+  const int32_t *inPlace = code.info->in_place;
+  if (!inPlace)
+    return result;
+  int64_t inputs = code.info->num_inputs - int64_t(code.state.size());
+  inPlace += code.info->num_outputs - code.updated.size();
+  for (auto [index, variable] : llvm::enumerate(code.updated)) {
+    int64_t place = inPlace[index] - inputs;
+    if (place >= 0 && code.state[place] == variable &&
+        llvm::count(code.state, variable) == 1)
+      result[index] = place;
+  }
+  return result;
+}
+
 std::shared_ptr<Compiled>
 Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
                         const Choices &choices) {
@@ -152,6 +169,7 @@ Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
     throw Error(diagnostics.message("function '" + cut.function +
                                     "' could not be compiled"));
   code->info = &code->loaded->info();
+  code->overwrites = findOverwrites(*code);
   cache.insert(cache.begin(), code);
   return code;
 }
@@ -233,6 +251,11 @@ std::vector<Array> Function::Impl::call(bool training,
       });
   if (!code)
     code = prepare(shapesOf(arguments), training, choices);
+  // An old value that somebody has is not written over.
+  llvm::SmallVector<void *, 32> places;
+  for (auto [variable, place] :
+       llvm::zip_equal(code->updated, code->overwrites))
+    places.push_back(place < 0 ? nullptr : variable->value.unsharedData());
   // The elements are kept, whoever changes the variables meanwhile.
   llvm::SmallVector<std::shared_ptr<const void>, 32> owners;
   llvm::SmallVector<const void *, 32> values;
@@ -245,10 +268,12 @@ std::vector<Array> Function::Impl::call(bool training,
   // Who changes variables keeps others from them until they are changed.
   if (code->updated.empty())
     lock.reset();
-  std::vector<Array> results = run(*code, values);
+  std::vector<Array> results = run(*code, values, places);
   size_t next = results.size() - code->updated.size();
-  for (const VariablePtr &variable : code->updated)
-    graph->assign(*variable, std::move(results[next++]));
+  for (auto [variable, place] : llvm::zip_equal(code->updated, places)) {
+    Array &result = results[next++];
+    graph->assign(*variable, place ? variable->value : std::move(result));
+  }
   results.resize(results.size() - code->updated.size());
   return results;
 }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 namespace K = keratin::backend;
 using K::None;
@@ -69,6 +70,31 @@ TEST(Updates, AreMadeAtEachCall) {
     EXPECT_TRUE(f({}).empty());
     EXPECT_EQ(valueOf(v), 2 * call);
   }
+}
+
+TEST(Updates, AreWrittenOverValuesThatNobodyHas) {
+  K::Tensor v = K::variable(Array::full({1000}, 1));
+  K::Function f = K::function({}, {}, {K::update(v, v * 2.0 + 1.0)});
+  f({});
+  const void *place = K::get_value(v).data();
+  f({});
+  EXPECT_EQ(K::get_value(v).data(), place);
+  Array old = K::get_value(v);
+  f({});
+  EXPECT_EQ(old.at(5), 7);
+  EXPECT_EQ(K::get_value(v).at(5), 15);
+}
+
+TEST(Updates, ReadAllOfTheOldValue) {
+  std::vector<float> values(1000);
+  std::iota(values.begin(), values.end(), 0.0f);
+  K::Tensor v = K::variable(Array::of({1000}, values));
+  K::Function f = K::function({}, {}, {K::update(v, v + K::reverse(v, {0}))});
+  f({});
+  EXPECT_EQ(K::get_value(v).at(1), 999);
+  EXPECT_EQ(K::get_value(v).at(998), 999);
+  f({});
+  EXPECT_EQ(K::get_value(v).at(998), 1998);
 }
 
 TEST(Updates, MoveAverages) {

@@ -100,6 +100,8 @@ public:
   const void *data() const { return bytes; }
   /// Unshared elements to write: copies first when they are shared.
   void *mutableData();
+  /// What mutableData gives where it copies nothing, else null.
+  void *unsharedData();
   template <typename T> const T *as() const {
     return static_cast<const T *>(bytes);
   }

@@ -74,14 +74,17 @@ typedef struct ktn_model_info_t {
   uint64_t weights_hash; ///< ktn_hash of the weights
   const void *weights;   ///< null when the weights are a file of their own
   /// Computes the outputs. `inputs` and `outputs` are in the order of the
-  /// arrays above and must not overlap; `arena` holds arena_bytes bytes, is
-  /// aligned to KTN_ALIGNMENT and is scratch: two threads need two. `weights`
-  /// is the field above or the mapped file.
+  /// arrays above and must not overlap, but for `in_place`; `arena` holds
+  /// arena_bytes bytes, is aligned to KTN_ALIGNMENT and is scratch: two threads
+  /// need two. `weights` is the field above or the mapped file.
   ktn_status_t (*run)(const void *weights, void *arena, int64_t batch,
                       const void *const *inputs, void *const *outputs);
   /// Sets the function called around each kernel, null for none; one for all
   /// threads. Null unless the model was compiled for profiling.
   void (*set_profile)(ktn_profile_fn_t hook, void *user);
+  /// For each output the input that may be the same memory, or -1: it is read
+  /// before the output is written there. Null where that is so of none.
+  const int32_t *in_place;
 } ktn_model_info_t;
 
 /// Hash of `size` bytes, the `weights_hash` of a model. An integrity check, not
