@@ -1,11 +1,12 @@
 //===- KernelGroups.cpp - which ops are computed together -----------------===//
 #include "passes/KernelGroups.h"
 
+#include "passes/Attention.h"
+#include "passes/OpKinds.h"
 #include "passes/PlaceParts.h"
 #include "passes/SplitGates.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/DenseSet.h"
@@ -31,88 +32,6 @@ bool isKernelOp(Operation *op) {
   if (auto fill = dyn_cast<linalg::FillOp>(op))
     return !onlyStartsAccumulators(fill);
   return isa<linalg::GenericOp, tensor::PadOp, tensor::ConcatOp>(op);
-}
-
-static bool isElementwise(Operation *op) {
-  auto generic = dyn_cast<linalg::GenericOp>(op);
-  return generic && generic.getNumReductionLoops() == 0 &&
-         llvm::all_of(generic.getDpsInitsMutable(), [&](OpOperand &init) {
-           return generic.getMatchingIndexingMap(&init).isIdentity();
-         });
-}
-
-static bool isProduct(linalg::GenericOp generic) {
-  return generic.getNumDpsInputs() == 2 &&
-         linalg::detail::isContractionBody(
-             *generic.getBlock(), [](Operation *first, Operation *second) {
-               return (isa<arith::MulFOp>(first) &&
-                       isa<arith::AddFOp>(second)) ||
-                      (isa<arith::MulIOp>(first) && isa<arith::AddIOp>(second));
-             });
-}
-
-/// Whether some input is read at `d_i * s + d_j * t`, as by a sliding window.
-static bool hasWindow(linalg::GenericOp generic) {
-  return llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
-    return llvm::any_of(generic.getMatchingIndexingMap(input).getResults(),
-                        [](AffineExpr e) {
-                          llvm::SmallDenseSet<unsigned, 4> dims;
-                          e.walk([&](AffineExpr part) {
-                            if (auto dim = dyn_cast<AffineDimExpr>(part))
-                              dims.insert(dim.getPosition());
-                          });
-                          return dims.size() > 1;
-                        });
-  });
-}
-
-static bool readsElsewhere(linalg::GenericOp generic) {
-  return !generic.getBody()->getOps<tensor::ExtractOp>().empty();
-}
-
-static llvm::StringRef kindOf(Operation *op) {
-  if (isa<tensor::PadOp>(op))
-    return "pad";
-  if (isa<tensor::ConcatOp>(op))
-    return "concat";
-  if (isa<linalg::FillOp>(op))
-    return "fill";
-  auto generic = cast<linalg::GenericOp>(op);
-  if (generic.getNumReductionLoops() == 0)
-    return readsElsewhere(generic) ? "gather" : "elementwise";
-  if (!isProduct(generic))
-    return hasWindow(generic) ? "pool" : "reduce";
-  if (!hasWindow(generic))
-    return "matmul";
-  // A depthwise window has no dimension of the kernel that is not in x too.
-  AffineMap x = generic.getIndexingMapsArray()[0];
-  AffineMap kernel = generic.getIndexingMapsArray()[1];
-  for (AffineExpr e : kernel.getResults())
-    if (auto dim = dyn_cast<AffineDimExpr>(e))
-      if (!x.isFunctionOfDim(dim.getPosition()))
-        return "conv";
-  return "depthwise";
-}
-
-/// A single-result reduction over the trailing loops of an input that is read
-/// in order, with one value a row.
-static bool isRowReduction(Operation *op) {
-  auto generic = dyn_cast<linalg::GenericOp>(op);
-  if (!generic || generic->getNumResults() != 1 || readsElsewhere(generic) ||
-      generic.getNumReductionLoops() == 0 || isProduct(generic))
-    return false;
-  int64_t rows = generic.getNumParallelLoops(), loops = generic.getNumLoops();
-  for (auto [index, type] : llvm::enumerate(generic.getIteratorTypesArray()))
-    if ((type == utils::IteratorType::parallel) != (int64_t(index) < rows))
-      return false;
-  AffineMap output =
-      generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
-  if (output != AffineMap::getMultiDimIdentityMap(loops, op->getContext())
-                    .getMajorSubMap(rows))
-    return false;
-  return llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
-    return generic.getMatchingIndexingMap(input).isIdentity();
-  });
 }
 
 /// Whether what `op` joins can be written in its places by the kernels that
@@ -148,7 +67,10 @@ private:
 
   bool followsInRegisters(linalg::GenericOp consumer, Value value,
                           const Members &members) const;
+  Operation *nextInRegisters(const Members &members) const;
+  Operation *transposeOf(const Members &members) const;
   void growEpilogue(Members &members);
+  void formAttention(ArrayRef<Operation *> ops);
   bool join(Operation *op, Members &members) const;
   bool growTogether(Members &members) const;
   void growPad(Members &members);
@@ -260,24 +182,29 @@ bool Grouper::followsInRegisters(linalg::GenericOp consumer, Value value,
   });
 }
 
+/// The first op that follows from the last one while that is in registers.
+Operation *Grouper::nextInRegisters(const Members &members) const {
+  Operation *last = members.back();
+  if (last->getNumResults() != 1)
+    return nullptr;
+  Value value = last->getResult(0);
+  Operation *next = nullptr;
+  for (Operation *user : value.getUsers()) {
+    if (!isFree(user) || !isElementwise(user) || dependsOn(user, members))
+      continue;
+    auto consumer = cast<linalg::GenericOp>(user);
+    if (readsElsewhere(consumer) || consumer->getNumResults() != 1 ||
+        !followsInRegisters(consumer, value, members))
+      continue;
+    if (!next || position.lookup(user) < position.lookup(next))
+      next = user;
+  }
+  return next;
+}
+
 void Grouper::growEpilogue(Members &members) {
-  while (true) {
-    Operation *last = members.back();
-    if (last->getNumResults() != 1)
-      return;
-    Value value = last->getResult(0);
-    Operation *next = nullptr;
-    for (Operation *user : value.getUsers()) {
-      if (!isFree(user) || !isElementwise(user) || dependsOn(user, members))
-        continue;
-      auto consumer = cast<linalg::GenericOp>(user);
-      if (readsElsewhere(consumer) || consumer->getNumResults() != 1 ||
-          !followsInRegisters(consumer, value, members))
-        continue;
-      if (!next || position.lookup(user) < position.lookup(next))
-        next = user;
-    }
-    if (next)
+  while (members.back()->getNumResults() == 1) {
+    if (Operation *next = nextInRegisters(members))
       members.insert(next);
     else if (!growTogether(members))
       return growPad(members);
@@ -353,64 +280,16 @@ void Grouper::growPad(Members &members) {
 void Grouper::growRows(Members &members) {
   auto seed = cast<linalg::GenericOp>(members.front());
   unsigned rows = seed.getNumParallelLoops(), loops = seed.getNumLoops();
-  SmallVector<int64_t> extents = seed.getStaticLoopRanges();
-  int64_t rowBytes = 8;
-  for (int64_t extent : ArrayRef(extents).drop_front(rows)) {
-    if (ShapedType::isDynamic(extent) || extent > maxRowBytes)
-      return;
-    rowBytes *= extent;
-    if (rowBytes > maxRowBytes)
-      return;
-  }
-
-  ArrayRef<int64_t> row = ArrayRef(extents).drop_front(rows);
-  // A row of one element and the values of a row are not to be told apart.
-  if (llvm::all_of(row, [](int64_t extent) { return extent == 1; }))
+  RowShape shape(seed.getStaticLoopRanges(), rows);
+  if (shape.bytes() > maxRowBytes)
     return;
-  auto trailing = [&](linalg::GenericOp generic) {
-    return SmallVector<int64_t>(
-        ArrayRef(generic.getStaticLoopRanges()).drop_front(rows));
-  };
-  auto isWhole = [&](linalg::GenericOp generic) {
-    return generic.getNumLoops() == loops && ArrayRef(trailing(generic)) == row;
-  };
-  auto isPerRow = [&](linalg::GenericOp generic) {
-    return isElementwise(generic) &&
-           llvm::all_of(trailing(generic),
-                        [](int64_t extent) { return extent == 1; });
-  };
-  // The loops of the rows, and zeros, or loops of one turn.
-  auto leadsToRow = [&](linalg::GenericOp generic, AffineMap map) {
-    for (auto [position, expr] : llvm::enumerate(map.getResults())) {
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      bool own = dim && (position < rows
-                             ? dim.getPosition() == position
-                             : dim.getPosition() >= rows && isPerRow(generic));
-      if (!own && (position < rows || !isa<AffineConstantExpr>(expr)))
-        return false;
-    }
-    return map.getNumResults() >= rows;
-  };
+  // A row of one element and the values of a row are not to be told apart.
+  if (llvm::all_of(shape.row(), [](int64_t extent) { return extent == 1; }))
+    return;
   auto fits = [&](Operation *op) {
     auto generic = dyn_cast<linalg::GenericOp>(op);
-    if (!generic || !isFree(op) || readsElsewhere(generic) ||
-        generic->getNumResults() != 1 || generic.getNumLoops() < rows ||
-        ArrayRef(generic.getStaticLoopRanges()).take_front(rows) !=
-            ArrayRef(extents).take_front(rows))
-      return false;
-    bool whole = isWhole(generic) && (isElementwise(op) || isRowReduction(op));
-    if (!whole && !isPerRow(generic))
-      return false;
-    if (!isElementwise(op) && generic.getNumParallelLoops() != rows)
-      return false;
-    // Values of the group are read in their own row.
-    return llvm::all_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
-      auto def = input->get().getDefiningOp<linalg::GenericOp>();
-      if (!def || !members.contains(def))
-        return true;
-      AffineMap map = generic.getMatchingIndexingMap(input);
-      return isElementwise(def) && isWhole(def) ? whole && map.isIdentity()
-                                                : leadsToRow(generic, map);
+    return generic && isFree(op) && shape.fits(generic, [&](Operation *def) {
+      return members.contains(def);
     });
   };
 
@@ -478,6 +357,46 @@ void Grouper::absorbProducers(Members &members) {
   }
 }
 
+/// The op that writes the last of `members`, which nothing else reads, with its
+/// axes in another order.
+Operation *Grouper::transposeOf(const Members &members) const {
+  Value value = members.back()->getResult(0);
+  if (!value.hasOneUse())
+    return nullptr;
+  OpOperand &use = *value.use_begin();
+  auto consumer = dyn_cast<linalg::GenericOp>(use.getOwner());
+  bool transposes = consumer && isFree(consumer) && isElementwise(consumer) &&
+                    consumer->getNumResults() == 1 &&
+                    consumer.isDpsInput(&use) &&
+                    consumer.getMatchingIndexingMap(&use).isPermutation() &&
+                    !readsElsewhere(consumer) && !dependsOn(consumer, members);
+  return transposes ? consumer.getOperation() : nullptr;
+}
+
+/// Products whose rows of scores are weights of values are computed by rows
+/// before the products are kernels of their own.
+void Grouper::formAttention(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops) {
+    auto values = dyn_cast<linalg::GenericOp>(op);
+    if (!values)
+      continue;
+    SmallVector<Operation *> found =
+        findAttention(values, [&](Operation *op) { return isFree(op); });
+    if (found.empty())
+      continue;
+    Members members(found.begin(), found.end());
+    while (true) {
+      Operation *next = nextInRegisters(members);
+      if (!next)
+        next = transposeOf(members);
+      if (!next)
+        break;
+      members.insert(next);
+    }
+    finish(members, "attention");
+  }
+}
+
 void Grouper::finish(const Members &members, llvm::StringRef kind) {
   KernelGroup group{{members.begin(), members.end()}, kind};
   llvm::sort(group.ops, [&](Operation *a, Operation *b) {
@@ -494,6 +413,10 @@ SmallVector<KernelGroup> Grouper::run(bool fuse) {
   for (Operation &op : block)
     if (isKernelOp(&op))
       ops.push_back(&op);
+
+  if (fuse)
+
+    formAttention(ops);
 
   // Products first: what follows them is free while the tile is in registers.
   // Rows next, then what reads each element once, then the rest.

@@ -1,4 +1,5 @@
 //===- EmitTiles.cpp - kernels as register tiles --------------------------===//
+#include "codegen/cpu/Attention.h"
 #include "codegen/cpu/CpuPasses.h"
 #include "codegen/cpu/Dots.h"
 #include "codegen/cpu/GateEmitter.h"
@@ -188,6 +189,7 @@ void EmitTiles::runOnOperation() {
     if (parts.lookup(func.getName()) > 1)
       kernel.allowParts();
     if (!emitTileForm(kernel, unit, winograd, dots) &&
+        !(isTileForm(kernel) && emitAttention(kernel, unit)) &&
         !emitGates(kernel, unit) && !emitRows(kernel, unit)) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))

@@ -200,10 +200,19 @@ Lanes LaneReader::read(Value tensor, ArrayRef<AffineExpr> position,
 bool LaneReader::isInvariant(Value tensor, ArrayRef<AffineExpr> position) {
   auto argument = dyn_cast<BlockArgument>(tensor);
   func::FuncOp from = kernel.from();
-  return argument && !packed.contains(tensor) &&
+  return argument && !packed.contains(tensor) && !parts.contains(tensor) &&
          argument.getArgNumber() <
              from.getNumArguments() - from.getNumResults() &&
          llvm::all_of(position, llvm::IsaPred<AffineConstantExpr>);
+}
+
+Position LaneReader::Part::place(ArrayRef<AffineExpr> position) const {
+  Position place;
+  for (unsigned dim : dims)
+    place.push_back(position[dim]);
+  if (origin)
+    place[0] = canonical(place[0] - origin);
+  return place;
 }
 
 Lanes LaneReader::loadAtTop(Value tensor, ArrayRef<AffineExpr> position) {
@@ -225,8 +234,8 @@ Lanes LaneReader::compute(Value tensor, ArrayRef<AffineExpr> position,
                           unsigned width) {
   if (auto known = packed.find(tensor); known != packed.end())
     return loadPacked(known->second, position, width);
-  if (auto [memref, rows] = scratch.lookup(tensor); memref)
-    return load(memref, position.drop_front(rows), width);
+  if (auto known = parts.find(tensor); known != parts.end())
+    return load(known->second.memref, known->second.place(position), width);
   if (Value memref = kernel.memrefOf(tensor))
     return load(memref, position, width);
   Operation *op = tensor.getDefiningOp();

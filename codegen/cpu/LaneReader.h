@@ -102,10 +102,19 @@ public:
   }
   void forgetPacked(mlir::Value tensor) { packed.erase(tensor); }
 
-  /// Reads of `tensor` in the present row, which is the first `rows`
-  /// coordinates, go to `memref`, which has the other dimensions.
-  void setRow(mlir::Value tensor, mlir::Value memref, unsigned rows) {
-    scratch[tensor] = {memref, rows};
+  /// A part of a tensor: a memref of the dimensions `dims` of it, along the
+  /// first of which it starts at `origin`; null is 0.
+  struct Part {
+    mlir::Value memref;
+    llvm::SmallVector<unsigned> dims;
+    mlir::AffineExpr origin = {};
+
+    /// Where in the memref the `position` of the tensor is.
+    Position place(llvm::ArrayRef<mlir::AffineExpr> position) const;
+  };
+  /// Reads of `tensor` go to `part`, which has all that is read.
+  void setPart(mlir::Value tensor, Part part) {
+    parts[tensor] = std::move(part);
   }
 
   /// The value as an SSA value: a vector of `width` lanes, or a scalar.
@@ -161,7 +170,7 @@ private:
   llvm::SmallVector<mlir::Value> coordinates, symbols;
   llvm::SmallVector<Memory> scopes;
   llvm::DenseMap<mlir::Value, Packed> packed;
-  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, unsigned>> scratch;
+  llvm::DenseMap<mlir::Value, Part> parts;
   llvm::DenseMap<mlir::Value, mlir::Value> byteViews;
 };
 

@@ -31,10 +31,17 @@ class RowEmitter {
 public:
   RowEmitter(Kernel &kernel, const VectorUnit &unit)
       : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
-        unit(unit) {}
+        unit(unit), ops(kernel.from().getOps<linalg::GenericOp>()),
+        results(kernel.results()) {}
+  RowEmitter(Kernel &kernel, const VectorUnit &unit, const RowBlock &block)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        unit(unit), ops(block.ops), results({block.result}), block(&block) {
+    done.insert(block.given);
+  }
 
   bool matches();
   void run();
+  void runBlock();
 
 private:
   using Sums = SmallVector<Value>;
@@ -68,7 +75,8 @@ private:
   Sums alongLane(const Pass &pass, Sums sums);
   void turn(const Pass &pass, Sums &sums, unsigned stream, int64_t offset,
             unsigned width);
-  Value memoryFor(Value value);
+  LaneReader::Part memoryFor(Value value);
+  LaneReader::Part inPanel();
   Position point(int64_t offset);
 
   Kernel &kernel;
@@ -76,11 +84,14 @@ private:
   Location loc;
   LaneReader reader;
   const VectorUnit &unit;
+  SmallVector<linalg::GenericOp> ops;
+  SmallVector<Value> results;
+  const RowBlock *block = nullptr;
   unsigned rows = 0, loops = 0, lanes = 0;
-  SmallVector<int64_t> extents;        ///< of the row
-  linalg::GenericOp whole;             ///< one with all the loops
-  llvm::DenseSet<Value> done;          ///< reductions and stored values
-  llvm::DenseMap<Value, Value> places; ///< memory of the stored values
+  SmallVector<int64_t> extents; ///< of the row
+  linalg::GenericOp whole;      ///< one with all the loops
+  llvm::DenseSet<Value> done;   ///< reductions and stored values
+  llvm::DenseMap<Value, LaneReader::Part> places; ///< of the stored values
 };
 
 } // namespace
@@ -144,12 +155,14 @@ bool RowEmitter::fits(linalg::GenericOp op) {
     if (!value.getDefiningOp<linalg::GenericOp>())
       return true;
     AffineMap map = op.getMatchingIndexingMap(input);
+    if (block && value == block->given)
+      return whole && map.isIdentity();
     return isWhole(value) ? whole && map.isIdentity() : leadsToRow(op, map);
   });
 }
 
 bool RowEmitter::matches() {
-  for (auto op : kernel.from().getOps<linalg::GenericOp>())
+  for (linalg::GenericOp op : ops)
     if (isReduction(op) && !whole)
       whole = op;
   if (!whole)
@@ -165,12 +178,7 @@ bool RowEmitter::matches() {
   if (llvm::all_of(extents, [](int64_t extent) { return extent == 1; }))
     return false;
   lanes = unit.bits / 16;
-  for (Operation &op : kernel.from().front().without_terminator()) {
-    if (isa<tensor::PadOp, tensor::ConcatOp>(op))
-      return false;
-    auto generic = dyn_cast<linalg::GenericOp>(op);
-    if (!generic)
-      continue;
+  for (linalg::GenericOp generic : ops) {
     if (!fits(generic))
       return false;
     lanes = std::min(lanes, lanesOf(generic->getResult(0), unit));
@@ -181,7 +189,7 @@ bool RowEmitter::matches() {
   lanes = std::min<uint64_t>(lanes, llvm::bit_floor(uint64_t(extents.back())));
   // Each is stored to one destination.
   llvm::SmallDenseSet<Value, 4> seen;
-  return llvm::all_of(kernel.results(), [&](Value result) {
+  return llvm::all_of(results, [&](Value result) {
     return result.getDefiningOp<linalg::GenericOp>() &&
            seen.insert(result).second;
   });
@@ -258,7 +266,7 @@ void RowEmitter::collectStored(Value value, Pass &pass) {
 /// The next pass; false when all is done.
 bool RowEmitter::nextPass(Pass &pass) {
   bool left = false;
-  for (auto op : kernel.from().getOps<linalg::GenericOp>()) {
+  for (linalg::GenericOp op : ops) {
     if (!isReduction(op) || done.contains(op->getResult(0)))
       continue;
     left = true;
@@ -273,7 +281,7 @@ bool RowEmitter::nextPass(Pass &pass) {
       expensive |= computesExpensive(operand);
       collectStored(operand, pass);
     });
-  for (Value result : kernel.results())
+  for (Value result : results)
     if (!left && isWhole(result) && !done.contains(result)) {
       collectStored(result, pass);
       pass.stored.insert(result);
@@ -296,15 +304,24 @@ Position RowEmitter::point(int64_t offset) {
   return position;
 }
 
+/// The rows of the panel.
+LaneReader::Part RowEmitter::inPanel() {
+  return {block->panel, {block->axis, loops - 1}, reader.symbol(block->from)};
+}
+
 /// Where a stored value goes: its destination, or a scratch row.
-Value RowEmitter::memoryFor(Value value) {
-  for (auto [number, result] : llvm::enumerate(kernel.results()))
+LaneReader::Part RowEmitter::memoryFor(Value value) {
+  auto dims = llvm::to_vector(llvm::seq(0u, loops));
+  for (auto [number, result] : llvm::enumerate(results))
     if (result == value)
-      return kernel.destination(number);
+      return block ? inPanel()
+                   : LaneReader::Part{kernel.destination(number), dims};
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.to().front());
   auto type = MemRefType::get(extents, getElementTypeOrSelf(value));
-  return memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64));
+  dims.erase(dims.begin(), dims.begin() + rows);
+  return {memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64)),
+          dims};
 }
 
 /// One vector of the row: adds it to the sums and stores what is kept.
@@ -313,11 +330,8 @@ void RowEmitter::turn(const Pass &pass, Sums &sums, unsigned stream,
   Position position = point(offset);
   for (Value value : pass.stored) {
     Lanes lanes = reader.read(value, position, width);
-    Value memory = places.lookup(value);
-    ArrayRef<AffineExpr> place = position;
-    if (cast<MemRefType>(memory.getType()).getRank() != int64_t(loops))
-      place = place.drop_front(rows);
-    reader.write(lanes, memory, place, width);
+    const LaneReader::Part &part = places[value];
+    reader.write(lanes, part.memref, part.place(position), width);
   }
   for (auto [number, op] : llvm::enumerate(pass.reductions)) {
     Value &sum = sums[number * pass.streams + stream];
@@ -383,11 +397,7 @@ void RowEmitter::emitPass(const Pass &pass) {
   sums = trailingLoops(pass, rows, std::move(sums));
 
   for (Value value : pass.stored) {
-    Value memory = places.lookup(value);
-    if (cast<MemRefType>(memory.getType()).getRank() == int64_t(loops))
-      kernel.setMemref(value, memory);
-    else
-      reader.setRow(value, memory, rows);
+    reader.setPart(value, places[value]);
     done.insert(value);
   }
   for (auto [number, reduction] : llvm::enumerate(pass.reductions)) {
@@ -411,7 +421,7 @@ void RowEmitter::emitRow() {
   LaneReader::Scope scope(reader);
   for (Pass pass; nextPass(pass); pass = Pass())
     emitPass(pass);
-  for (auto [number, result] : llvm::enumerate(kernel.results())) {
+  for (auto [number, result] : llvm::enumerate(results)) {
     if (isWhole(result))
       continue;
     Position position(ArrayRef(point(0)).take_front(rows));
@@ -440,7 +450,39 @@ void RowEmitter::run() {
   shared ? emitRow() : kernel.emitOnce([&] { emitRow(); });
 }
 
+void RowEmitter::runBlock() {
+  reader.setLane(loops - 1);
+  reader.setPart(block->given, inPanel());
+  for (auto [axis, place] : llvm::enumerate(block->around))
+    reader.bind(axis, place);
+  emitLoop(b, loc, block->from, block->to, kernel.index(1), {},
+           [&](Value row, ValueRange) -> Sums {
+             LaneReader::Scope scope(reader);
+             reader.bind(block->axis, row);
+             emitRow();
+             return {};
+           });
+}
+
+bool fitsRowBlock(Kernel &kernel, const RowBlock &block,
+                  const VectorUnit &unit) {
+  return RowEmitter(kernel, unit, block).matches();
+}
+
+void emitRowBlock(Kernel &kernel, const RowBlock &block,
+                  const VectorUnit &unit) {
+  RowEmitter emitter(kernel, unit, block);
+  [[maybe_unused]] bool fits = emitter.matches();
+  assert(fits && "somebody has to ask first");
+  emitter.runBlock();
+}
+
 bool emitRows(Kernel &kernel, const VectorUnit &unit) {
+  auto isOther = [](Operation &op) {
+    return isa<tensor::PadOp, tensor::ConcatOp>(op);
+  };
+  if (llvm::any_of(kernel.from().front(), isOther))
+    return false;
   RowEmitter emitter(kernel, unit);
   if (!emitter.matches())
     return false;

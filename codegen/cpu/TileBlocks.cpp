@@ -45,7 +45,6 @@ Packing TileEmitter::packingOfBlocks() {
 void TileEmitter::layOutBlocks() {
   Value tensor = tiling.blocked->get();
   auto type = cast<RankedTensorType>(tensor.getType());
-  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   packing = packingOfBlocks();
   if (!tiling.panel) {
     RankedTensorType wanted = packedType(type, packing);
@@ -61,7 +60,20 @@ void TileEmitter::layOutBlocks() {
         b.getDictionaryAttr(order));
     return;
   }
-  // Only what a block reads: the reductions; other loops have one position.
+  if (panel)
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&kernel.to().front());
+  auto panelType = MemRefType::get(panelShape(), type.getElementType());
+  panel = memref::AllocaOp::create(b, loc, panelType, b.getI64IntegerAttr(64));
+}
+
+/// One block of what the tiles read: the reductions; other loops have one
+/// position.
+SmallVector<int64_t> TileEmitter::panelShape() {
+  packing = packingOfBlocks();
+  auto type = cast<RankedTensorType>(tiling.blocked->get().getType());
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   SmallVector<int64_t> shape = {1};
   for (auto [axis, expr] : llvm::enumerate(map.getResults())) {
     auto loop = dyn_cast<AffineDimExpr>(expr);
@@ -78,10 +90,7 @@ void TileEmitter::layOutBlocks() {
     shape.push_back(turns);
   }
   shape.push_back(packing.block);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(&kernel.to().front());
-  auto panelType = MemRefType::get(shape, type.getElementType());
-  panel = memref::AllocaOp::create(b, loc, panelType, b.getI64IntegerAttr(64));
+  return shape;
 }
 
 /// Whether `loop` is a reduction that a tile goes along, and whether it does so
@@ -114,7 +123,13 @@ void TileEmitter::fillPanel() {
     LaneReader::Scope scope(reader);
     fillPanelLoops(loops, starts);
   }
-  reader.setPacked(tensor, {panel, kernel.index(0), packing, starts});
+  readPanel(starts);
+}
+
+/// Reads of the operand go to the panel, which starts at `starts`.
+void TileEmitter::readPanel(ArrayRef<Value> starts) {
+  reader.setPacked(tiling.blocked->get(),
+                   {panel, blockInPanel, packing, SmallVector<Value>(starts)});
 }
 
 void TileEmitter::fillPanelLoops(ArrayRef<unsigned> loops,
@@ -167,7 +182,7 @@ TileEmitter::Sums TileEmitter::placeInPanel(ArrayRef<Value> starts,
                                             int64_t column) {
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   auto type = cast<MemRefType>(panel.getType());
-  Sums place = {kernel.index(0)};
+  Sums place = {blockInPanel};
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     if (dim == packing.dim)
       continue;

@@ -38,6 +38,30 @@ void TileEmitter::run() {
   });
 }
 
+void TileEmitter::enter(const TilesWithin &place) {
+  for (auto [coordinate, value] : place.coordinates)
+    reader.bind(coordinate, value);
+  for (const auto &[tensor, part] : place.parts)
+    reader.setPart(tensor, part);
+  blocksAround[*tiling.row] = place.rows;
+  panel = place.blocks;
+  if (tiling.blocked)
+    layOutBlocks();
+}
+
+void TileEmitter::runWithin(const TilesWithin &place) {
+  enter(place);
+  keepsBlocks = place.blocks != nullptr;
+  LaneReader::Scope scope(reader);
+  emitBlocks(ArrayRef(tiling.reductions).take_front(tiling.outerReductions));
+}
+
+void TileEmitter::fillBlocks(const TilesWithin &place) {
+  enter(place);
+  LaneReader::Scope scope(reader);
+  emitColumns(/*shared=*/false, [] {});
+}
+
 void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
   if (!outer.empty())
     return span(outer[0], kernel.index(0), kernel.loopExtent(root, outer[0]), 1,
@@ -164,8 +188,10 @@ Value TileEmitter::most(Value value, Value bound) {
 
 void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
   columns.assign(vectors.begin(), vectors.end());
+  bool hasAll = panel && cast<MemRefType>(panel.getType()).getDimSize(0) > 1;
+  blockInPanel = hasAll ? number : kernel.index(0);
   if (panel)
-    fillPanel();
+    keepsBlocks ? readPanel({}) : fillPanel();
   else if (tiling.blocked)
     reader.setPacked(tiling.blocked->get(),
                      {kernel.memrefOf(tiling.blocked->get()), number, packing});
@@ -279,6 +305,26 @@ void TileEmitter::emitRowLadder(bool shared, Then then) {
 
 void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
                ArrayRef<Output> outputs) {
+void emitTilesWithin(Kernel &kernel, linalg::GenericOp root,
+                     const Tiling &tiling, ArrayRef<Output> outputs,
+                     const TilesWithin &place) {
+  TileEmitter(kernel, root, tiling, outputs).runWithin(place);
+}
+
+SmallVector<int64_t> blocksShape(Kernel &kernel, linalg::GenericOp root,
+                                 const Tiling &tiling) {
+  SmallVector<int64_t> shape =
+      TileEmitter(kernel, root, tiling, {}).panelShape();
+  shape[0] = llvm::divideCeil(staticLoopExtent(root, tiling.lane),
+                              int64_t(tiling.size.vectors) * tiling.lanes);
+  return shape;
+}
+
+void fillBlocks(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
+                const TilesWithin &place) {
+  TileEmitter(kernel, root, tiling, {}).fillBlocks(place);
+}
+
   TileEmitter(kernel, root, tiling, outputs).run();
   // Between blocks of a reduction the output has sums where an argument is
   // still to be read.

@@ -35,6 +35,36 @@ bool holdsSums(mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs);
 void emitTiles(Kernel &kernel, mlir::linalg::GenericOp root,
                const Tiling &tiling, llvm::ArrayRef<Output> outputs);
 
+/// Coordinates behind the loops of a root that its tiles may use themselves.
+inline constexpr unsigned spareCoordinates = 2;
+
+/// Where tiles are in loops that somebody else has emitted.
+struct TilesWithin {
+  /// Values of loops of the root that are no levels of the tiling, and of what
+  /// else the places of `parts` and of outputs are told by: behind the loops
+  /// and the spare coordinates.
+  llvm::SmallVector<std::pair<unsigned, mlir::Value>> coordinates;
+  std::pair<mlir::Value, mlir::Value> rows; ///< first and end
+  /// Tensors that are computed before, and where.
+  llvm::SmallVector<std::pair<mlir::Value, LaneReader::Part>> parts;
+  /// All blocks of the operand that is wanted in a panel, of `blocksShape`, if
+  /// they are there before; the panel has one block otherwise.
+  mlir::Value blocks = {};
+};
+
+/// The shape of all blocks of the operand that `tiling` wants in a panel.
+llvm::SmallVector<int64_t>
+blocksShape(Kernel &kernel, mlir::linalg::GenericOp root, const Tiling &tiling);
+/// Fills `place.blocks`. The rows do not matter.
+void fillBlocks(Kernel &kernel, mlir::linalg::GenericOp root,
+                const Tiling &tiling, const TilesWithin &place);
+
+/// The same for a part of the root, whose rows begin at a multiple of those of
+/// a tile, and end at one or with all of them.
+void emitTilesWithin(Kernel &kernel, mlir::linalg::GenericOp root,
+                     const Tiling &tiling, llvm::ArrayRef<Output> outputs,
+                     const TilesWithin &place);
+
 /// The same for vectors that go along a reduction.
 void emitLaneReduction(Kernel &kernel, mlir::linalg::GenericOp root,
                        const Tiling &tiling, llvm::ArrayRef<Output> outputs);

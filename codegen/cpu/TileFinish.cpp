@@ -17,14 +17,28 @@ using namespace mlir;
 
 namespace keratin {
 
-/// Whether computing the outputs takes functions.
+/// Whether computing the outputs from the sums takes functions.
 bool TileEmitter::finishesWithFunctions() {
-  bool functions = false;
-  kernel.from().walk([&](Operation *op) {
-    functions |= isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
-                 op->getParentOp() != root;
-  });
-  return functions;
+  SmallVector<Operation *> ops;
+  auto add = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (op && op != root && !llvm::is_contained(ops, op))
+      ops.push_back(op);
+  };
+  for (const Output &output : outputs)
+    add(output.tensor);
+  for (size_t next = 0; next < ops.size(); ++next) {
+    llvm::for_each(ops[next]->getOperands(), add);
+    if (ops[next]
+            ->walk([](Operation *op) {
+              return isa_and_nonnull<math::MathDialect>(op->getDialect())
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            })
+            .wasInterrupted())
+      return true;
+  }
+  return false;
 }
 
 /// How many full vectors of columns from `column` on to finish as one.

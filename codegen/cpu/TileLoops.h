@@ -29,8 +29,12 @@ public:
   }
 
   void run();
+  void runWithin(const TilesWithin &place);
+  void fillBlocks(const TilesWithin &place);
+  llvm::SmallVector<int64_t> panelShape();
 
 private:
+  void enter(const TilesWithin &place);
   using Then = llvm::function_ref<void()>;
   using Sums = llvm::SmallVector<mlir::Value>;
 
@@ -60,6 +64,7 @@ private:
   void inBlock(mlir::Value number, llvm::ArrayRef<Column> vectors, Then then);
   void findNextBlock(mlir::Value number);
   void fillPanel();
+  void readPanel(llvm::ArrayRef<mlir::Value> starts);
   void fillPanelLoops(llvm::ArrayRef<unsigned> loops,
                       llvm::ArrayRef<mlir::Value> starts);
   bool transposes(unsigned loop);
@@ -111,8 +116,10 @@ private:
   unsigned innerRows = 1, outerRows = 1;
   llvm::SmallVector<Column> columns;
   mlir::Value panel;
-  Sums sumsInMemory;    ///< of the results of the root
-  Packing packing = {}; ///< of the operand in blocks
+  mlir::Value blockInPanel; ///< which of its blocks the columns are in
+  bool keepsBlocks = false; ///< the panel has all of them, and they are known
+  Sums sumsInMemory;        ///< of the results of the root
+  Packing packing = {};     ///< of the operand in blocks
 
   // A reduction in blocks.
   std::pair<mlir::Value, mlir::Value>

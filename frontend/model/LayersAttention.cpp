@@ -164,11 +164,11 @@ static K::Tensor maskedSoftmax(const K::Tensor &scores, const K::Tensor &mask,
   if (!mask)
     return K::softmax(scores);
   K::Tensor perHead = K::ndim(mask) == 3 ? K::expand_dims(mask, -3) : mask;
-  K::Tensor weights = K::softmax(K::where(
-      perHead, scores, K::full_like(scores, farBelow(K::dtype(scores)))));
+  K::Tensor weights = K::softmax(
+      K::where(perHead, scores, K::Tensor(farBelow(K::dtype(scores)))));
   if (!zeroesMasked)
     return weights;
-  return K::where(perHead, weights, K::full_like(weights, 0));
+  return K::where(perHead, weights, K::Tensor(0.));
 }
 
 /// softmax(q k^T scale) v over heads; query and the rest are (samples, steps,

@@ -1,0 +1,37 @@
+//===- Attention.h - attention without a matrix of scores -------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_ATTENTION_H
+#define KERATIN_CODEGEN_CPU_ATTENTION_H
+
+#include "codegen/cpu/RowEmitter.h"
+
+#include <optional>
+
+namespace keratin {
+
+/// A kernel that multiplies queries by keys, makes weights of each row of these
+/// scores, and sums up values by them.
+struct Attention {
+  mlir::linalg::GenericOp scores, values;                 ///< the products
+  mlir::OpOperand *queries = nullptr, *keys = nullptr;    ///< of `scores`
+  mlir::OpOperand *weights = nullptr, *vectors = nullptr; ///< of `values`
+  RowBlock rows; ///< what makes weights of scores; its axis is of the queries
+  unsigned column = 0; ///< the loop of `values` along what a value consists of
+
+  /// Axes of the scores.
+  unsigned axes() const;
+  /// The loop of either product along `axis` of the scores.
+  unsigned scoresLoop(unsigned axis) const;
+  unsigned valuesLoop(unsigned axis) const;
+};
+
+/// The parts of `kernel`; null when it is something else.
+std::optional<Attention> findAttention(Kernel &kernel, const VectorUnit &unit);
+
+/// Emits `kernel` if it is attention: a block of queries at a time goes through
+/// all three steps, and its scores are in a panel that the second cache holds.
+/// False, with nothing emitted, for any other kernel.
+bool emitAttention(Kernel &kernel, const VectorUnit &unit);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_ATTENTION_H
