@@ -303,8 +303,6 @@ void TileEmitter::emitRowLadder(bool shared, Then then) {
   }
 }
 
-void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
-               ArrayRef<Output> outputs) {
 void emitTilesWithin(Kernel &kernel, linalg::GenericOp root,
                      const Tiling &tiling, ArrayRef<Output> outputs,
                      const TilesWithin &place) {
@@ -325,6 +323,8 @@ void fillBlocks(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
   TileEmitter(kernel, root, tiling, {}).fillBlocks(place);
 }
 
+void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
+               ArrayRef<Output> outputs) {
   TileEmitter(kernel, root, tiling, outputs).run();
   // Between blocks of a reduction the output has sums where an argument is
   // still to be read.
