@@ -1,15 +1,16 @@
-//===- ConvTranspose.cpp - a transposed convolution as a convolution ------===//
+//===- ConvTranspose.cpp - a transposed convolution as convolutions -------===//
 //
-// With stride s, the results at positions o = q * s + p for one phase p are a
-// convolution of x of stride 1 with every s-th element of the kernel,
-// backwards. All phases are made by one convolution, as channels, and then
-// interleaved:
+// With stride s, an element o of the result is a sum over the x[i] and
+// kernel[k] with
 //
-//   o + low - k = i * s,  i = q + t  =>  k = p + low - t * s
+//   o + low = i * s + k
 //
-// With t = tmin .. tmin + taps - 1 and the kernel padded in front by `front` so
-// that k + front = (taps - 1 - (t - tmin)) * s + p, the kernel is the padded
-// one reshaped to [taps, s] with the taps reversed.
+// Let o + low = q * s + p for a phase p. Then k = p + j * s and i = q - j: the
+// elements of a phase are a convolution of stride 1 with every s-th element of
+// the kernel, backwards. All phases are made by one convolution, as channels,
+// and then interleaved. Where the kernel is no whole number of strides, some
+// phases have a tap less than others: then each is a convolution of its own, if
+// that has channels enough.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Windows.h"
@@ -29,31 +30,41 @@ struct TransposedAxis {
   /// The dilation of the convolution. Phases need a kernel without: then the
   /// kernel is stretched by `stretch`.
   int64_t dilation = 1, stretch = 1;
-  /// Taps of each phase, and the elements before the kernel and after it.
-  int64_t taps, front, back;
+  /// Phases that have taps, taps of each, and what the kernel lacks at its end.
+  int64_t phases, taps, back;
   /// Positions of each phase, and what x lacks before (or has too much, below
   /// 0) and after them.
   int64_t positions, before, after;
+  /// Elements of the first position that lie before the result.
+  int64_t skipped;
 
   TransposedAxis(int64_t input, int64_t output, int64_t size, int64_t stride,
                  int64_t low, int64_t step)
       : input(input), output(output), stride(stride), low(low) {
-    if (stride == 1) {
-      dilation = step;
-      kernel = taps = size;
-      front = back = 0;
-      before = (size - 1) * step - low;
-    } else {
-      stretch = step;
-      kernel = size * step;
-      int64_t first = -llvm::divideFloorSigned(kernel - 1 - low, stride);
-      int64_t last = llvm::divideFloorSigned(low + stride - 1, stride);
-      taps = last - first + 1;
-      front = last * stride - low;
-      back = taps * stride - kernel - front;
-      before = -first;
-    }
-    positions = llvm::divideCeil(output, stride);
+    (stride == 1 ? dilation : stretch) = step;
+    kernel = size * stretch;
+    phases = std::min(stride, kernel);
+    taps = llvm::divideCeil(kernel, stride);
+    back = taps * phases - kernel;
+    skipped = low % stride; // low is 0 or more
+    place(llvm::divideCeil(output + skipped, stride), low / stride);
+  }
+
+  /// The one phase of o = q * stride + phase.
+  TransposedAxis phase(int64_t number) const {
+    TransposedAxis result = *this;
+    result.phases = 1;
+    result.taps = llvm::divideCeil(kernel - (number + low) % stride, stride);
+    result.skipped = result.back = 0;
+    result.place(llvm::divideCeil(output, stride), (number + low) / stride);
+    return result;
+  }
+
+private:
+  /// The first tap of the first of `count` positions reads x[first].
+  void place(int64_t count, int64_t first) {
+    positions = count;
+    before = (taps - 1) * dilation - first;
     after = positions + (taps - 1) * dilation - input - before;
   }
 };
@@ -116,27 +127,25 @@ Value stretchKernel(OpBuilder &b, Location loc, Value kernel,
   return kernel;
 }
 
-/// [kernel.., out, groups * in] to [taps.., in, groups * strides.. * out]
+/// [kernel.., out, groups * in] to [taps.., in, groups * phases.. * out]
 Value rearrangeKernel(OpBuilder &b, Location loc, Value kernel,
                       ArrayRef<TransposedAxis> axes, int64_t groups) {
   int64_t spatial = axes.size();
   Shape shape = shapeOf(kernel);
   int64_t out = shape[spatial], in = shape[spatial + 1] / groups;
-  kernel = stretchKernel(b, loc, kernel, axes);
 
   Shape low(shape.size(), 0), high = low, split, taps, phases, target;
   int64_t channels = groups * out;
   for (auto [i, axis] : llvm::enumerate(axes)) {
-    low[i] = axis.front;
     high[i] = axis.back;
     taps.push_back(split.size());
     split.push_back(axis.taps);
-    if (axis.stride != 1) {
+    if (axis.phases != 1) {
       phases.push_back(split.size());
-      split.push_back(axis.stride);
+      split.push_back(axis.phases);
     }
     target.push_back(axis.taps);
-    channels *= axis.stride;
+    channels *= axis.phases;
   }
   kernel = padZeros(b, loc, kernel, low, high);
   int64_t outAxis = split.size();
@@ -158,7 +167,7 @@ Value rearrangeKernel(OpBuilder &b, Location loc, Value kernel,
   return reshape(b, loc, kernel, target);
 }
 
-/// [n, positions.., groups * strides.. * out] to [n, output.., groups * out]
+/// [n, positions.., groups * phases.. * out] to [n, output.., groups * out]
 Value interleave(OpBuilder &b, Location loc, Value y,
                  ArrayRef<TransposedAxis> axes, int64_t groups, int64_t out) {
   int64_t spatial = axes.size();
@@ -168,7 +177,7 @@ Value interleave(OpBuilder &b, Location loc, Value y,
     split.push_back(axis.positions);
   split.push_back(groups);
   for (auto [i, axis] : llvm::enumerate(axes)) {
-    split.push_back(axis.stride);
+    split.push_back(axis.phases);
     llvm::append_values(permutation, 1 + i, spatial + 2 + i);
     joined.push_back(axis.positions * axis.stride);
   }
@@ -176,17 +185,81 @@ Value interleave(OpBuilder &b, Location loc, Value y,
   split.push_back(out);
   joined.push_back(groups * out);
   y = TransposeOp::create(b, loc, reshape(b, loc, y, split), permutation);
-  y = reshape(b, loc, y, joined);
+  // No element of the kernel reaches the other phases.
+  Shape low(permutation.size(), 0), high = low;
+  for (auto [i, axis] : llvm::enumerate(axes))
+    high[2 + 2 * i] = axis.stride - axis.phases;
+  y = reshape(b, loc, padZeros(b, loc, y, low, high), joined);
 
-  Shape ends(spatial + 2, ShapedType::kDynamic);
+  Shape starts(spatial + 2, 0), ends(spatial + 2, ShapedType::kDynamic);
   bool crops = false;
   for (auto [i, axis] : llvm::enumerate(axes)) {
-    ends[1 + i] = axis.output;
+    starts[1 + i] = axis.skipped;
+    ends[1 + i] = axis.skipped + axis.output;
     crops |= axis.positions * axis.stride != axis.output;
   }
-  if (!crops)
-    return y;
-  return takeRange(b, loc, y, Shape(spatial + 2, 0), ends);
+  return crops ? takeRange(b, loc, y, starts, ends) : y;
+}
+
+/// The convolution of all phases of `axes`.
+Value convolve(OpBuilder &b, Location loc, Value x, Value kernel,
+               SmallVector<TransposedAxis> axes, int64_t groups) {
+  x = cropInput(b, loc, x, axes);
+  kernel = rearrangeKernel(b, loc, kernel, axes, groups);
+  Shape padding, dilation;
+  for (const TransposedAxis &axis : axes) {
+    llvm::append_values(padding, axis.before, axis.after);
+    dilation.push_back(axis.dilation);
+  }
+  return ConvOp::create(b, loc, x, kernel, Shape(axes.size(), 1), padding,
+                        dilation, groups, DataFormat::ChannelsLast);
+}
+
+/// Whether each phase is a convolution of its own: one of all phases would
+/// multiply by zeros, and vectors are full without the channels of others.
+bool isByPhases(ArrayRef<TransposedAxis> axes, int64_t channels) {
+  constexpr int64_t fewChannels = 16, mostPhases = 8;
+  int64_t number = 1;
+  bool differ = false;
+  for (const TransposedAxis &axis : axes) {
+    if (axis.stretch != 1 || axis.kernel < axis.stride)
+      return false;
+    number *= axis.stride;
+    differ |= axis.kernel % axis.stride != 0;
+  }
+  return differ && channels >= fewChannels && number <= mostPhases;
+}
+
+/// The phases one by one, side by side as channels.
+Value convolvePhases(OpBuilder &b, Location loc, Value x, Value kernel,
+                     MutableArrayRef<TransposedAxis> axes, int64_t groups) {
+  int64_t number = 1;
+  for (const TransposedAxis &axis : axes)
+    number *= axis.stride;
+  SmallVector<Value> parts;
+  for (int64_t part = 0; part < number; ++part) {
+    SmallVector<TransposedAxis> own;
+    Shape starts(axes.size() + 2, 0), steps(axes.size() + 2, 1);
+    Shape ends(axes.size() + 2, ShapedType::kDynamic);
+    int64_t rest = part;
+    for (size_t i = axes.size(); i-- > 0;) {
+      const TransposedAxis &axis = axes[i];
+      int64_t phase = rest % axis.stride;
+      rest /= axis.stride;
+      own.push_back(axis.phase(phase));
+      starts[i] = (phase + axis.low) % axis.stride;
+      ends[i] = axis.kernel;
+      steps[i] = axis.stride;
+    }
+    std::reverse(own.begin(), own.end());
+    Value taps = SliceOp::create(b, loc, kernel, starts, ends, steps);
+    parts.push_back(convolve(b, loc, x, taps, own, groups));
+  }
+  for (TransposedAxis &axis : axes) {
+    axis.skipped = 0;
+    axis.positions = llvm::divideCeil(axis.output, axis.stride);
+  }
+  return ConcatOp::create(b, loc, parts, int64_t(axes.size() + 1));
 }
 
 } // namespace
@@ -222,19 +295,17 @@ FailureOr<SmallVector<Value>> ConvTransposeOp::decompose(OpBuilder &b) {
 
   int64_t groups = getGroups();
   int64_t out = getKernel().getType().getDimSize(axes.size());
-  x = cropInput(b, loc, x, axes);
-  Value kernel = rearrangeKernel(b, loc, getKernel(), axes, groups);
-  Shape padding, dilation;
-  bool hasPhases = false;
-  for (const TransposedAxis &axis : axes) {
-    llvm::append_values(padding, axis.before, axis.after);
-    dilation.push_back(axis.dilation);
-    hasPhases |= axis.stride != 1;
+  bool hasPhases = llvm::any_of(
+      axes, [](const TransposedAxis &axis) { return axis.stride != 1; });
+  Value kernel = stretchKernel(b, loc, getKernel(), axes), y;
+  if (isByPhases(axes, out)) {
+    y = convolvePhases(b, loc, x, kernel, axes, groups);
+    y = interleave(b, loc, y, axes, /*groups=*/1, groups * out);
+  } else {
+    y = convolve(b, loc, x, kernel, axes, groups);
+    if (hasPhases)
+      y = interleave(b, loc, y, axes, groups, out);
   }
-  Value y = ConvOp::create(b, loc, x, kernel, Shape(axes.size(), 1), padding,
-                           dilation, groups, DataFormat::ChannelsLast);
-  if (hasPhases)
-    y = interleave(b, loc, y, axes, groups, out);
   if (isChannelsFirst())
     y = TransposeOp::create(b, loc, y, toFirst);
   return SmallVector<Value>{y};

@@ -228,12 +228,14 @@ struct Transposed {
   size_t rank;
   int64_t extent, window, stride, dilation;
   bool same, first;
+  int64_t filters = 6;
 };
 
 /// x[n, p, c] w[q, f, c] is added to y[n, p * stride + q * dilation - before,
 /// f].
 static Row transposed(const Transposed &conv) {
-  constexpr int64_t in = 4, filters = 6;
+  constexpr int64_t in = 4;
+  int64_t filters = conv.filters;
   int64_t reached = reach(conv.window, conv.dilation), stride = conv.stride;
   int64_t rest = std::max<int64_t>(reached - stride, 0);
   int64_t out = conv.extent * stride + (conv.same ? 0 : rest);
@@ -405,6 +407,13 @@ std::vector<Row> convolutionRows() {
            {"conv2d_transpose_channels_first", 2, 3, 3, 2, 1, true, true},
            {"conv1d_transpose_dilated", 1, 5, 3, 1, 2, false, false},
            {"conv3d_transpose", 3, 2, 2, 2, 1, true, false},
+           {"conv2d_transpose_even", 2, 4, 4, 2, 1, true, false},
+           {"conv2d_transpose_far", 2, 3, 2, 3, 1, false, false},
+           {"conv1d_transpose_thirds", 1, 5, 5, 3, 1, true, false},
+           {"conv2d_transpose_by_phases", 2, 4, 3, 2, 1, false, false, 17},
+           {"conv2d_transpose_by_phases_same", 2, 3, 5, 2, 1, true, true, 16},
+           {"conv1d_transpose_by_phases", 1, 4, 5, 3, 1, true, false, 16},
+           {"conv3d_transpose_by_phases", 3, 2, 3, 2, 1, true, false, 16},
        })
     rows.push_back(transposed(conv));
   for (const Conv &conv : std::vector<Conv>{

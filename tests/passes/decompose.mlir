@@ -60,3 +60,14 @@ func.func @conv_transpose(%x: tensor<?x5x3xf32>, %k: tensor<2x4x3xf32>) -> tenso
       : tensor<?x5x3xf32>, tensor<2x4x3xf32> -> tensor<?x10x4xf32>
   return %y : tensor<?x10x4xf32>
 }
+
+// A window of 3 at strides of 2 has two taps for one phase and one for the other.
+// CHECK-LABEL: func @conv_transpose_by_phases(
+// CHECK:         ktn.conv %{{.+}}, %{{.+}} strides [1] padding [1, 0] {{.*}}tensor<2x3x16xf32> -> tensor<?x5x16xf32>
+// CHECK:         ktn.conv %{{.+}}, %{{.+}} strides [1] padding [0, 0] {{.*}}tensor<1x3x16xf32> -> tensor<?x5x16xf32>
+// CHECK:         ktn.concat %{{.+}} {axis = 2 : i64}
+func.func @conv_transpose_by_phases(%x: tensor<?x5x3xf32>, %k: tensor<3x16x3xf32>) -> tensor<?x10x16xf32> {
+  %y = ktn.conv_transpose %x, %k strides [2] padding [0, 1] dilation [1] to [10] channels_last
+      : tensor<?x5x3xf32>, tensor<3x16x3xf32> -> tensor<?x10x16xf32>
+  return %y : tensor<?x10x16xf32>
+}
