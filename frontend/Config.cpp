@@ -28,6 +28,8 @@ struct Config {
   std::string backend;           ///< of the file; empty for none
   std::string target = "native"; ///< of the file
   std::optional<std::string> setTarget;
+  std::string precision = "f32"; ///< of the file
+  std::optional<std::string> setPrecision;
   /// Of the file, and what was set since; empty for none.
   std::optional<std::string> cacheDirectory, setCacheDirectory;
   int32_t threads = 0; ///< 0: the default
@@ -76,6 +78,12 @@ std::string checkedTarget(const std::string &name) {
   return name;
 }
 
+std::string checkedPrecision(const char *key, const std::string &name) {
+  if (!parsePrecision(name))
+    refuse(key, "'" + name + "'", "'f32' or 'bf16'");
+  return name;
+}
+
 std::filesystem::path configFile() {
   if (const char *home = std::getenv("KERAS_HOME"); home && *home)
     return std::filesystem::path(home) / "keras.json";
@@ -99,9 +107,11 @@ void parseKeratin(const json &section, Config &config) {
   if (!section.is_object())
     refuse("keratin", section.dump(), "an object");
   for (const auto &[key, value] : section.items())
-    if (key != "target" && key != "threads" && key != "cache")
+    if (key != "target" && key != "precision" && key != "threads" &&
+        key != "cache")
       throw Error("keratin has the key '" + key + "', which is " +
-                  value.dump() + ", but takes 'target', 'threads' and 'cache'");
+                  value.dump() +
+                  ", but takes 'target', 'precision', 'threads' and 'cache'");
   if (section.contains("target")) {
     const json &target = section["target"];
     if (!target.is_string())
@@ -111,6 +121,13 @@ void parseKeratin(const json &section, Config &config) {
     } catch (const Error &error) {
       throw Error("keratin.target is " + target.dump() + ": " + error.what());
     }
+  }
+  if (section.contains("precision")) {
+    const json &precision = section["precision"];
+    if (!precision.is_string())
+      refuse("keratin.precision", precision.dump(), "'f32' or 'bf16'");
+    config.precision =
+        checkedPrecision("keratin.precision", precision.get<std::string>());
   }
   if (section.contains("threads")) {
     const json &threads = section["threads"];
@@ -282,6 +299,19 @@ void set_compile_target(std::string_view target) {
   if (!target.empty())
     name = checkedTarget(std::string(target));
   withConfig([&](Config &config) { config.setTarget = name; });
+}
+
+std::string compute_precision() {
+  return withConfig([](Config &config) {
+    return config.setPrecision.value_or(config.precision);
+  });
+}
+
+void set_compute_precision(std::string_view precision) {
+  std::optional<std::string> name;
+  if (!precision.empty())
+    name = checkedPrecision("compute_precision", std::string(precision));
+  withConfig([&](Config &config) { config.setPrecision = name; });
 }
 
 /// As Keras, which takes an empty variable for none.

@@ -50,8 +50,10 @@ CompileOptions compileOptions(const CompileSettings &settings,
   options.optimize = settings.optimize;
   options.winograd = require(parseWinograd(settings.winograd), "winograd",
                              settings.winograd, "one of auto, off, 2, 4");
-  options.precision = require(parsePrecision(settings.precision), "precision",
-                              settings.precision, "f32 or bf16");
+  std::string precision =
+      settings.precision.empty() ? compute_precision() : settings.precision;
+  options.precision =
+      require(parsePrecision(precision), "precision", precision, "f32 or bf16");
   options.threads = settings.threads;
   options.unrollFactor = requireCount("unrollFactor", settings.unrollFactor);
   options.checkpointEvery =

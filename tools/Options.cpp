@@ -62,6 +62,7 @@ void addLoopOptions(CLI::App &app, backend::CompileSettings &settings) {
 }
 
 void addPrecisionOption(CLI::App &app, std::string &precision) {
+  precision = "f32";
   app.add_option("--precision", precision,
                  "what factors of matrix products and convolutions are rounded "
                  "to; sums are f32 all the same")

@@ -11,7 +11,8 @@ namespace keratin::python {
 /// The settings as keyword arguments, for the signatures that people read.
 #define KERATIN_SETTINGS_SIGNATURE                                             \
   "target: str | None = None, optimize: bool = True, threads: int = 0, "       \
-  "winograd: str = 'auto', precision: str = 'f32', unroll_factor: int = 1, "   \
+  "winograd: str = 'auto', precision: str | None = None, unroll_factor: int "  \
+  "= 1, "                                                                      \
   "checkpoint_every: int = 0, dump_after: str = '', dump_directory: str = "    \
   "'', time_passes: bool = False"
 

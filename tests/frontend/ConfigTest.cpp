@@ -140,6 +140,33 @@ TEST_F(Config, SetsTheTarget) {
   expectRefusal(R"({"keratin": {"target": 64}})", "keratin.target", "64");
 }
 
+TEST_F(Config, SetsThePrecision) {
+  write("{}");
+  K::reload_config();
+  EXPECT_EQ(K::compute_precision(), "f32");
+  write(R"({"keratin": {"precision": "bf16"}})");
+  K::reload_config();
+  EXPECT_EQ(K::compute_precision(), "bf16");
+  K::set_compute_precision("f32");
+  EXPECT_EQ(K::compute_precision(), "f32");
+  EXPECT_THAT([] { K::set_compute_precision("fp8"); },
+              ThrowsMessage<Error>(
+                  HasSubstr("compute_precision is 'fp8' but must be 'f32'")));
+  K::set_compute_precision("");
+  EXPECT_EQ(K::compute_precision(), "bf16");
+  K::GraphScope scope;
+  K::Tensor x = K::placeholder({4, 8});
+  K::Function function = K::function({x}, {K::dot(x, K::ones({8, 8}))});
+  EXPECT_THAT(function.lower("linalg"), HasSubstr("bf16"));
+  K::SaveOptions options;
+  options.precision = "f32";
+  EXPECT_THAT(function.lower("linalg", options), Not(HasSubstr("bf16")));
+  for (const char *value : {R"("half")", "16"})
+    expectRefusal(
+        (R"({"keratin": {"precision": )" + std::string(value) + "}}").c_str(),
+        "keratin.precision is", "bf16");
+}
+
 // What the configuration says is what is compiled for, unless it is told.
 TEST_F(Config, CompilesForTheTarget) {
   write(R"({"keratin": {"target": "aarch64-linux-gnu"}})");
@@ -160,7 +187,7 @@ TEST_F(Config, RefusesAKeyThatIsNone) {
   EXPECT_THAT([] { K::reload_config(); },
               ThrowsMessage<Error>(
                   AllOf(HasSubstr("keras.json: "), HasSubstr("'thread'"),
-                        HasSubstr("'target', 'threads' and 'cache'"))));
+                        HasSubstr("'precision', 'threads' and 'cache'"))));
 }
 
 TEST_F(Config, NamesTheBackendAsKerasDoes) {

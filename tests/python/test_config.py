@@ -49,9 +49,11 @@ def test_reads_target_threads_and_cache(tmp_path):
     "section, words",
     [
         ({"target": "vax"}, ['keratin.target is "vax"', "expected native"]),
+        ({"precision": "f8"}, ["keratin.precision is 'f8'", "'f32' or 'bf16'"]),
+        ({"precision": 16}, ["keratin.precision is 16", "'f32' or 'bf16'"]),
         ({"threads": 0}, ["keratin.threads is 0", "a number from 1 to"]),
         ({"cache": "here"}, ['keratin.cache is "here"', "an absolute path or null"]),
-        ({"thread": 2}, ["'thread'", "'target', 'threads' and 'cache'"]),
+        ({"thread": 2}, ["'thread'", "'target', 'precision', 'threads' and 'cache'"]),
         ([], ["keratin is []", "an object"]),
     ],
 )
@@ -88,6 +90,20 @@ def test_sets_what_the_file_does_not():
         K.set_num_threads(0)
         K.set_compile_target("")
     assert K.num_threads() == threads and K.compile_target() == "native"
+
+
+def test_rounds_factors_as_the_file_says_or_a_program_does(tmp_path):
+    # 1 + 2^-9 is no number of bf16.
+    code = (
+        "x = K.placeholder((1, 2))\n"
+        "for precision in ('', 'f32', 'bf16'):\n"
+        "    K.set_compute_precision(precision)\n"
+        "    f = K.function([x], [K.dot(x, K.constant([[1.0], [2.0]]))])\n"
+        "    print(K.compute_precision(), f([[[1 + 2**-9, 0.5]]])[0].item())\n"
+    )
+    configure(tmp_path, {"precision": "bf16"})
+    lines = run(tmp_path, code).stdout.split("\n")
+    assert lines[:3] == ["bf16 2.0", "f32 2.001953125", "bf16 2.0"]
 
 
 def test_counts_what_the_cache_does(tmp_path):

@@ -6,7 +6,7 @@
 //
 //   "keratin": {"target": "native", "threads": 4, "cache": "/tmp/cache"}
 //
-// which are compile_target, num_threads and what keratin/cache.h tells. The
+// which are compile_target, compute_precision, num_threads and what keratin/cache.h tells. The
 // file is read at the first use; one that is not valid throws an Error that
 // names the file, the key, the value and what is allowed. Any thread may call
 // these functions.
@@ -64,6 +64,13 @@ std::string compile_target();
 /// A target of `keratinc`; empty gives back the default. Functions that were
 /// compiled stay as they are. Throws Error for a name that is none.
 void set_compile_target(std::string_view target);
+
+/// What the factors of products are rounded to in functions that are not told:
+/// "f32", unless keras.json or set_compute_precision say otherwise.
+std::string compute_precision();
+/// "f32" or "bf16"; empty gives back the default. Functions that were compiled
+/// stay as they are. Throws Error for another name.
+void set_compute_precision(std::string_view precision);
 
 /// Someone else who holds the configuration, such as Keras in whose process
 /// Keratin is the backend: asked at each use, `nullopt` where it has none.

@@ -35,8 +35,8 @@ struct FunctionOptions {
   bool foldVariables = true;
 };
 
-/// How a function is compiled. What is not said here is the default of the
-/// command line `keratinc`, but the target, which the configuration has.
+/// How a function is compiled. What is not said here is what the
+/// configuration says, or else the default of the command line `keratinc`.
 struct CompileSettings {
   /// native, x86-64-v3, x86-64-v4, aarch64-linux-gnu, or triple,cpu,features;
   /// empty: compile_target of keratin/config.h.
@@ -51,8 +51,9 @@ struct CompileSettings {
   std::string winograd = "auto";
   /// What the factors of matrix products, convolutions and recurrent steps are
   /// rounded to: "f32", or "bf16" for about half the memory of weights and more
-  /// speed at some 3 significant digits. Sums are f32 all the same.
-  std::string precision = "f32";
+  /// speed at some 3 significant digits. Sums are f32 all the same. Empty:
+  /// compute_precision of keratin/config.h.
+  std::string precision = {};
   /// Steps of a loop in a row: 1 leaves loops rolled, k makes the code k times
   /// as large, 0 unrolls those that stay small.
   int64_t unrollFactor = 1;
