@@ -68,6 +68,22 @@ static std::string callersOf(const std::string &function,
   return callers;
 }
 
+/// Whether a test that is named after an artefact calls a function.
+static bool isSaved(const std::string &function,
+                    const std::map<std::string, std::string> &tests) {
+  for (const auto &[name, text] : tests)
+    for (size_t from = text.find("\nTEST"); from != std::string::npos;) {
+      size_t to = text.find("\nTEST", from + 1);
+      std::string test = text.substr(from, to - from);
+      size_t opened = test.find('{');
+      if (test.find("Artefact") < opened &&
+          test.find("K::" + function + "(") != std::string::npos)
+        return true;
+      from = to;
+    }
+  return false;
+}
+
 int main(int argc, char **argv) {
   std::set<std::string> functions, ofTensors;
   std::map<std::string, std::string> tests;
@@ -104,9 +120,12 @@ int main(int argc, char **argv) {
       std::cout << "| " << function << " | "
                 << (callers.empty() ? "**none**" : callers) << " | "
                 << (callers.empty() ? "no" : "yes")
-                << (harness.count(function)     ? " | yes | yes | any batch |\n"
-                    : ofTensors.count(function) ? " | no | no | no |\n"
-                                                : " | no tensor | | |\n");
+                << (harness.count(function) ? " | yes | yes | any batch |\n"
+                    : !ofTensors.count(function) ? " | no tensor | | |\n"
+                    // What is not a row gives values for the program alone:
+                    // nothing can be computed from them.
+                    : isSaved(function, tests) ? " | none | | yes |\n"
+                                               : " | none | | no |\n");
     }
     for (const Row &row : rows[function])
       std::cout << "| " << function << " | " << row.name << " | yes | "
