@@ -1,0 +1,182 @@
+//===- AttentionTest.cpp - scores that are never a matrix in memory -------===//
+//
+// Each is compared with what -O0 computes: the matrix of all scores, the
+// weights of all rows, and then the sums of values.
+//
+//===----------------------------------------------------------------------===//
+#include "keratin/backend.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace K = keratin::backend;
+using keratin::Array;
+using keratin::DType;
+
+namespace {
+
+enum class Mask {
+  None,
+  Padding, ///< of keys, and of queries: rows that see nothing
+  Causal,
+  Full, ///< for each pair of query and key
+};
+
+struct Case {
+  const char *name;
+  int64_t batch, queries, keys, heads, width, valueWidth;
+  Mask mask = Mask::None;
+  DType dtype = DType::Float32;
+  bool isOpen = true;  ///< any batch
+  bool isSelf = false; ///< queries, keys and values are one tensor
+  bool fuses = true;
+};
+
+class Attention : public testing::TestWithParam<Case> {
+protected:
+  void TearDown() override { K::set_num_threads(0); }
+
+  K::Tensor place(K::Shape shape) {
+    if (GetParam().isOpen)
+      shape[0] = K::None;
+    inputs.push_back(K::placeholder(shape, GetParam().dtype));
+    return inputs.back();
+  }
+
+  /// Whether a query sees a key: (samples or 1, heads or 1, queries, keys).
+  K::Tensor seen() {
+    const Case &c = GetParam();
+    switch (c.mask) {
+    case Mask::None:
+      return {};
+    case Mask::Padding:
+      return K::logical_and(K::greater(place({c.batch, 1, c.queries, 1}), -0.5),
+                            K::greater(place({c.batch, 1, 1, c.keys}), -0.5));
+    case Mask::Causal:
+      return K::greater_equal(
+          K::reshape(K::arange(0, c.queries), {1, 1, c.queries, 1}),
+          K::reshape(K::arange(0, c.keys), {1, 1, 1, c.keys}));
+    case Mask::Full:
+      return K::greater(place({c.batch, c.heads, c.queries, c.keys}), -0.25);
+    }
+    return {};
+  }
+
+  K::Function attention() {
+    const Case &c = GetParam();
+    inputs.clear();
+    if (c.isSelf) {
+      K::Tensor x = place({c.batch, c.queries, c.width});
+      K::Tensor weights = K::softmax(K::batch_dot(x, x, {2, 2}));
+      return K::function(inputs, {K::matmul(weights, x)});
+    }
+    K::Tensor query = place({c.batch, c.queries, c.heads, c.width});
+    K::Tensor key = place({c.batch, c.keys, c.heads, c.width});
+    K::Tensor value = place({c.batch, c.keys, c.heads, c.valueWidth});
+    K::Tensor scores = K::einsum("abcd,aecd->acbe", {query, key});
+    scores = scores * K::Tensor(1 / std::sqrt(double(c.width)));
+    if (K::Tensor mask = seen())
+      scores = K::where(mask, scores, K::Tensor(-1e30));
+    K::Tensor output =
+        K::einsum("acbe,aecd->abcd", {K::softmax(scores), value});
+    return K::function(inputs, {output});
+  }
+
+  std::vector<Array> numbersFor(const K::Function &function) {
+    std::vector<Array> arrays;
+    for (const K::TensorInfo &input : function.inputs()) {
+      K::Shape shape = input.shape;
+      shape[0] = GetParam().batch;
+      Array array(GetParam().dtype, shape);
+      for (int64_t index = 0; index < array.size(); ++index) {
+        state = state * 1664525u + 1013904223u;
+        array.set(index, double(state >> 8) / 8388608.0 - 1);
+      }
+      arrays.push_back(array);
+    }
+    return arrays;
+  }
+
+  K::Tensors inputs;
+  uint32_t state = 1;
+};
+
+TEST_P(Attention, GivesWhatAllScoresGive) {
+  K::Function function = attention();
+  std::vector<Array> arrays = numbersFor(function);
+  K::CompileSettings settings;
+  settings.optimize = false;
+  function.configure(settings);
+  Array expected = function(arrays)[0];
+  settings.optimize = true;
+  function.configure(settings);
+  Array result = function(arrays)[0];
+  ASSERT_EQ(result.size(), expected.size());
+  double most = 0, error = 0;
+  for (int64_t index = 0; index < result.size(); ++index) {
+    ASSERT_TRUE(std::isfinite(result.at(index)));
+    most = std::max(most, std::fabs(expected.at(index)));
+    error = std::max(error, std::fabs(result.at(index) - expected.at(index)));
+  }
+  EXPECT_GT(most, 0);
+  EXPECT_LE(error, (GetParam().dtype == DType::Float64 ? 1e-13 : 2e-6) * most);
+}
+
+TEST_P(Attention, IsOneKernel) {
+  K::SaveOptions options;
+  options.batch = GetParam().isOpen ? K::None : GetParam().batch;
+  std::vector<std::string> ops;
+  for (const K::KernelInfo &kernel : attention().kernels(options))
+    ops.push_back(kernel.op);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "attention"),
+            GetParam().fuses ? 1 : 0);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "rows"),
+            GetParam().fuses ? 0 : 1);
+}
+
+TEST_P(Attention, DoesNotDependOnThreads) {
+  K::Function function = attention();
+  std::vector<Array> arrays = numbersFor(function);
+  K::set_num_threads(1);
+  Array expected = function(arrays)[0];
+  for (int threads : {2, 3, 7}) {
+    K::set_num_threads(threads);
+    Array result = function(arrays)[0];
+    size_t bytes = GetParam().dtype == DType::Float64 ? 8 : 4;
+    EXPECT_EQ(std::memcmp(result.data(), expected.data(),
+                          static_cast<size_t>(result.size()) * bytes),
+              0)
+        << threads << " threads";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Attention,
+    testing::Values(
+        Case{"plain", 2, 32, 32, 4, 16, 16},
+        Case{"odd", 3, 17, 35, 1, 7, 7, Mask::Padding},
+        Case{"cross", 2, 21, 50, 3, 20, 33, Mask::Full},
+        Case{"causal", 1, 64, 64, 2, 64, 64, Mask::Causal},
+        Case{"width_one", 2, 40, 24, 2, 1, 5, Mask::Padding},
+        // Several blocks of queries, the last of them smaller.
+        Case{"blocks", 1, 333, 301, 2, 24, 40, Mask::Padding},
+        Case{"one_head", 1, 700, 190, 1, 64, 64, Mask::Causal},
+        // Rows of the panel a power of two apart, and values in blocks.
+        Case{"long_rows", 1, 160, 1024, 2, 16, 64, Mask::Causal},
+        Case{"few_long_rows", 2, 16, 1100, 1, 8, 64, Mask::Padding},
+        Case{"static_batch", 2, 40, 48, 2, 16, 16, Mask::Full, DType::Float32,
+             false},
+        Case{"doubles", 2, 40, 31, 2, 9, 12, Mask::Padding, DType::Float64},
+        Case{"self", 2, 200, 200, 1, 24, 24, Mask::None, DType::Float32, true,
+             true},
+        // What is not worth it, or has no vectors.
+        Case{"few_queries", 2, 3, 70, 2, 16, 16, Mask::None, DType::Float32,
+             true, false, false},
+        Case{"one_value", 2, 30, 20, 2, 8, 1, Mask::Padding, DType::Float32,
+             true, false, false}),
+    [](const auto &info) { return std::string(info.param.name); });
+
+} // namespace
