@@ -57,6 +57,8 @@ private:
   void blockRows();
   bool panelFits();
   int64_t turnsOf(const Tiling::Level &level);
+  bool sharesRows();
+  std::optional<unsigned> pickShared();
 
   std::optional<int64_t> extent(unsigned loop) {
     int64_t known = staticLoopExtent(root, loop);

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -63,9 +64,18 @@ static Value batchArgument(func::CallOp call) {
   return {};
 }
 
+/// Whether the call does a part of the work of others already: it is in a loop
+/// over bands (passes/Bands.h), which threads share.
+static bool isInBands(func::CallOp call) {
+  Operation *loop = call->getParentOp();
+  return loop && loop->hasAttr("ktn.bands");
+}
+
 llvm::StringMap<int64_t> mostPartsOfKernels(ModuleOp module) {
   llvm::StringMap<int64_t> parts;
   module.walk([&](func::CallOp call) {
+    if (isInBands(call))
+      return;
     Work work = workOf(call);
     int64_t &most = parts[call.getCallee()];
     most = std::max(most, work.perBatch > 0 && batchArgument(call)
@@ -75,20 +85,36 @@ llvm::StringMap<int64_t> mostPartsOfKernels(ModuleOp module) {
   return parts;
 }
 
+static constexpr int64_t evenly = 4;
+
+/// So many that few threads have the same number of parts each.
+static int64_t evenParts(int64_t parts) {
+  return parts <= 2 ? parts : int64_t(llvm::alignTo(parts, evenly));
+}
+
 /// How many parts the work of `call` is worth, from 1 to `most`.
 static Value countParts(OpBuilder &b, func::CallOp call, int64_t most) {
   Location loc = call.getLoc();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
+  if (isInBands(call))
+    most = 1;
   Work work = workOf(call);
   Value batch = work.perBatch > 0 && most > 1 ? batchArgument(call) : Value();
   if (!batch)
-    return constant(std::clamp<int64_t>(work.fixed / workOfPart, 1, most));
+    return constant(
+        std::clamp<int64_t>(evenParts(work.fixed / workOfPart), 1, most));
   batch = tensor::DimOp::create(b, loc, batch, 0);
   Value total = arith::MulIOp::create(b, loc, batch, constant(work.perBatch));
   total = arith::AddIOp::create(b, loc, total, constant(work.fixed));
   Value parts = arith::DivUIOp::create(b, loc, total, constant(workOfPart));
+  Value even = arith::MulIOp::create(
+      b, loc, arith::CeilDivUIOp::create(b, loc, parts, constant(evenly)),
+      constant(evenly));
+  Value isFew = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, parts,
+                                      constant(2));
+  parts = arith::SelectOp::create(b, loc, isFew, parts, even);
   parts = arith::MinUIOp::create(b, loc, parts, constant(most));
   return arith::MaxUIOp::create(b, loc, parts, constant(1));
 }

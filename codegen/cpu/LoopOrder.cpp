@@ -351,4 +351,50 @@ int64_t Classifier::turnsOf(const Tiling::Level &level) {
   return llvm::divideCeil(*known, step);
 }
 
+/// Bytes of `tensor`, of one image where their number is not known.
+static int64_t bytesOf(Value tensor) {
+  auto type = cast<ShapedType>(tensor.getType());
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t size : type.getShape())
+    if (!ShapedType::isDynamic(size))
+      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, size);
+  return std::min<uint64_t>(bytes, INT64_MAX / 4);
+}
+
+/// Whether threads should share rows where they could share columns. Threads
+/// that share columns each read all rows, and most of them from the cache of
+/// another, as do those that read the outputs next; threads that share rows
+/// each read all weights, in turn with each of their pieces of the work.
+bool Classifier::sharesRows() {
+  constexpr int64_t cacheBytes = 1 << 20;
+  if (!tiling.row || tiling.panel)
+    return false;
+  int64_t weights = 0, rows = bytesOf(root->getResult(0));
+  for (const Access &access : accesses) {
+    if (!access.dependsOn(tiling.lane))
+      rows += bytesOf(access.tensor);
+    else if (!access.dependsOn(*tiling.row))
+      weights += bytesOf(access.tensor);
+  }
+  return weights < rows && weights <= cacheBytes;
+}
+
+/// The level that threads share.
+std::optional<unsigned> Classifier::pickShared() {
+  constexpr int64_t fewestTurns = 6;
+  SmallVector<int64_t> turns, ofRows;
+  for (const Tiling::Level &level : tiling.levels) {
+    turns.push_back(turnsOf(level));
+    bool columns = level.kind == Tiling::Kind::Columns;
+    ofRows.push_back(columns ? 1 : turns.back());
+  }
+  if (sharesRows()) {
+    std::optional<unsigned> level = kernel.pickShared(ofRows);
+    if (level && !ShapedType::isDynamic(ofRows[*level]) &&
+        ofRows[*level] >= fewestTurns)
+      return level;
+  }
+  return kernel.pickShared(turns);
+}
+
 } // namespace keratin

@@ -515,10 +515,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickRowsAhead();
   pickAdded();
   pickFar();
-  SmallVector<int64_t> turns;
-  for (const Tiling::Level &level : tiling.levels)
-    turns.push_back(turnsOf(level));
-  tiling.shared = kernel.pickShared(turns);
+  tiling.shared = pickShared();
   return tiling;
 }
 

@@ -304,12 +304,32 @@ void TileEmitter::findNextBlock(Value number) {
        llvm::zip_equal(packing.outer, shape.take_front(outside)))
     if (extent != 1)
       add(reader.at(map.getResult(dim)), extent);
-  add(number, shape[outside]);
-  int64_t last = llvm::product_of(shape.take_front(outside + 1)) - 1;
-  Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, place,
-                                       kernel.index(last));
-  place = arith::AddIOp::create(b, loc, place, kernel.index(1));
-  nextBlock = arith::SelectOp::create(b, loc, isLast, kernel.index(0), place);
+  auto isEnd = [&](Value at, Value end) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, at, end);
+  };
+  // What is behind the last column of this call is for another one.
+  Value next = arith::AddIOp::create(b, loc, number, kernel.index(1)), isLast;
+  if (sharedColumns.first) {
+    isLast = isEnd(next, sharedColumns.second);
+    next = arith::SelectOp::create(b, loc, isLast, sharedColumns.first, next);
+    add(next, shape[outside]);
+    nextBlock = place;
+  } else {
+    add(next, shape[outside]);
+    isLast = isEnd(
+        place, kernel.index(llvm::product_of(shape.take_front(outside + 1))));
+    nextBlock = arith::SelectOp::create(b, loc, isLast, kernel.index(0), place);
+  }
+  // Behind the last column is the next block of the reduction.
+  nextStart = {};
+  if (tiling.blockStep == 0 ||
+      tiling.levels.front().kind != Tiling::Kind::Columns)
+    return;
+  unsigned loop = tiling.reductions[tiling.outerReductions];
+  Value extent = kernel.loopExtent(root, loop);
+  Value start = arith::SelectOp::create(b, loc, isEnd(block.second, extent),
+                                        kernel.index(0), block.second);
+  nextStart = arith::SelectOp::create(b, loc, isLast, start, block.first);
 }
 
 /// Which of the tiles of a block this one is.
@@ -373,6 +393,9 @@ void TileEmitter::prefetch() {
       add(value, stride * step);
       if (isFromBlockToBlock(loop.getPosition()))
         add(this->block.first, stride * (block - step));
+      if (isFromBlockToBlock(loop.getPosition()) && nextStart)
+        add(arith::SubIOp::create(b, loc, nextStart, this->block.first),
+            stride * block);
       depth *=
           isFromBlockToBlock(loop.getPosition()) ? tiling.blockStep : extent;
     } else {

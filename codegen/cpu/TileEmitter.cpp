@@ -234,6 +234,8 @@ void TileEmitter::emitColumns(bool shared, Then then) {
   Value number = kernel.index(blocks + (rest != 0));
   auto [from, to] =
       shared ? kernel.share(number, 1) : std::pair(kernel.index(0), number);
+  if (shared)
+    sharedColumns = {from, to};
   auto turns = [&](Value from, Value to, llvm::function_ref<void(Value)> body) {
     std::optional<int64_t> first = getConstantIntValue(from);
     std::optional<int64_t> last = getConstantIntValue(to);

@@ -127,7 +127,10 @@ private:
 
   /// Where the blocks of loops that are emitted start and end.
   llvm::DenseMap<unsigned, std::pair<mlir::Value, mlir::Value>> blocksAround;
+  /// The blocks of columns that this call has of all.
+  std::pair<mlir::Value, mlir::Value> sharedColumns;
   mlir::Value nextBlock;   ///< of columns
+  mlir::Value nextStart;   ///< of the reduction there, if it is in blocks
   mlir::Value flatWeights; ///< the packed operand in one dimension
 };
 

@@ -54,7 +54,11 @@ private:
   void multiply(Value tiles);
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
   Value firstStep(Value row);
-  void prefetchWeights(Value point, Value panel, Value step);
+  struct Place {
+    Value point, panel;
+  };
+  Place nextPlace(Value point, Value panel);
+  void prefetchWeights(const Place &next, Value step);
   void multiplyRows(Value point, Value panel, Value row, unsigned rows,
                     unsigned vectors);
   void transformOutputs(Value firstTile, Value tiles);
@@ -321,18 +325,36 @@ Value WinogradEmitter::firstStep(Value row) {
   return arith::MulIOp::create(b, loc, number, kernel.index(conv.channels));
 }
 
-void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
+/// The panel of weights behind `panel` for this call: where it has a part of
+/// the columns, what is behind its last panel is for another.
+WinogradEmitter::Place WinogradEmitter::nextPlace(Value point, Value panel) {
+  Value next = plus(panel, 1);
+  if (plan.shared != WinogradPlan::Shared::Columns)
+    return {point, next}; // in memory that is the first of the next point
+  auto choose = [&](Value value, Value end, Value first, Value other) -> Value {
+    Value isEnd =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, value, end);
+    return arith::SelectOp::create(b, loc, isEnd, first, other);
+  };
+  Value nextPoint = plus(point, 1);
+  nextPoint = choose(nextPoint, kernel.index(plan.points()), kernel.index(0),
+                     nextPoint);
+  return {choose(next, endPanel, nextPoint, point),
+          choose(next, endPanel, firstPanel, next)};
+}
+
+void WinogradEmitter::prefetchWeights(const Place &next, Value step) {
   int64_t turns = int64_t(llvm::divideCeil(plan.block, plan.size.rows));
   int64_t vectors = plan.size.vectors;
   Value vector = arith::DivUIOp::create(
       b, loc, arith::MulIOp::create(b, loc, step, kernel.index(vectors)),
       kernel.index(turns));
-  for (int64_t next = 0; next * turns < vectors; ++next) {
-    Value place = arith::MulIOp::create(b, loc, plus(vector, next),
+  for (int64_t turn = 0; turn * turns < vectors; ++turn) {
+    Value place = arith::MulIOp::create(b, loc, plus(vector, turn),
                                         kernel.index(plan.lanes));
     memref::PrefetchOp::create(
         b, loc, weights,
-        ValueRange{point, plus(panel, 1), kernel.index(0), place},
+        ValueRange{next.point, next.panel, kernel.index(0), place},
         /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   }
 }
@@ -348,12 +370,12 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
   for (unsigned i = 0; i < rows; ++i)
     places.push_back(plus(row, i));
   Value step = firstStep(row);
+  Place next = nextPlace(point, panel);
   SmallVector<Value> sums = emitLoop(
       b, loc, kernel.index(0), kernel.index(conv.channels), kernel.index(1),
       start, [&](Value channel, ValueRange before) {
         SmallVector<Value> factors, after;
-        prefetchWeights(point, panel,
-                        arith::AddIOp::create(b, loc, step, channel));
+        prefetchWeights(next, arith::AddIOp::create(b, loc, step, channel));
         for (unsigned j = 0; j < vectors; ++j)
           factors.push_back(vector::LoadOp::create(
               b, loc, type, weights,

@@ -301,34 +301,63 @@ int64_t Planner::costOf(const WinogradPlan &plan) const {
          costOfScratch(plan);
 }
 
-/// What a plan takes when a few threads share it, as one core counts; says in
-/// the plan how they do. Which it is must not depend on the number of threads,
-/// so that the results do not.
+/// The most turns of `all` that one of `threads` has which share them in
+/// `parts`.
+static int64_t mostTurns(int64_t all, int64_t parts, int64_t threads) {
+  int64_t most = 0, begin = 0;
+  for (int64_t thread = 1; thread <= threads; ++thread) {
+    int64_t end = all * (parts * thread / threads) / parts;
+    most = std::max(most, end - begin);
+    begin = end;
+  }
+  return most;
+}
+
+/// In how many pieces a thread does its share of `parts` (runtime/Pool.c).
+static int64_t piecesOf(int64_t parts) {
+  int64_t pieces = 0;
+  for (; parts > 0; ++pieces)
+    parts -= std::max<int64_t>(parts * 3 / 4, 1);
+  return pieces;
+}
+
+/// What a plan takes when a few threads share it, two or four, as one core
+/// counts; says in the plan how they do. Which it is must not depend on the
+/// number of threads, so that the results do not.
 double Planner::costInParts(WinogradPlan &plan) const {
-  constexpr int64_t threads = 4;
   int64_t affordable = std::clamp<int64_t>(
       mostScratchBytes / (plan.scratchElements() * bytes), 2, mostParts);
-  // The threads that have least to do wait for the others.
-  auto waiting = [](int64_t turns) {
-    return double(llvm::alignTo(turns, threads)) / double(turns);
-  };
-  int64_t cost = costOf(plan), inputs = costOfInputs(plan);
   int64_t blocks = blocksOf(plan), panels = plan.panels();
-  double byBlocks = double(cost) * waiting(blocks);
-  // Parts of the columns repeat the transforms of the inputs: not too often.
-  int64_t parts = std::min({cost / (8 * inputs) + 1, panels, affordable});
-  double byColumns =
-      double(cost + (std::min(parts, threads) - 1) * inputs) * waiting(parts);
-  if (parts > 1 && byColumns < byBlocks) {
-    plan.shared = WinogradPlan::Shared::Columns;
-    plan.mostParts = parts;
-    return byColumns;
-  }
+  auto inputs = double(costOfInputs(plan)), cost = double(costOf(plan));
+  // A thread has a share of `all`, which takes `ofAll`, and `again` in each
+  // piece of that.
+  auto mean = [&](int64_t all, int64_t parts, double ofAll, double again) {
+    double sum = 0;
+    for (int64_t threads : {2, 4}) {
+      int64_t pieces = piecesOf(int64_t(llvm::divideCeil(parts, threads)));
+      sum += double(threads) *
+             (ofAll * double(mostTurns(all, parts, threads)) / double(all) +
+              again * double(pieces));
+    }
+    return sum / 2;
+  };
   bool severalBlocks = blocks > 1 || !conv.images;
   plan.shared = severalBlocks ? std::optional(WinogradPlan::Shared::Blocks)
                               : std::nullopt;
   plan.mostParts = !conv.images ? affordable : std::min(blocks, affordable);
-  return byBlocks;
+  double least = mean(blocks, std::min(blocks, affordable), cost, 0);
+  // Parts of the columns repeat the transforms of the inputs.
+  for (int64_t parts : {2, 4, 8, 12, 16}) {
+    if (parts > std::min(panels, affordable))
+      break;
+    double byColumns = mean(panels, parts, cost - inputs, inputs);
+    if (byColumns >= least)
+      continue;
+    least = byColumns;
+    plan.shared = WinogradPlan::Shared::Columns;
+    plan.mostParts = parts;
+  }
+  return least;
 }
 
 /// The smallest block of nearly the least cost.

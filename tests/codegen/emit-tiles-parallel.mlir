@@ -5,7 +5,7 @@
 // outermost loop with turns for many threads, whose tiles stay what they are.
 // CHECK-LABEL: func.func @large(
 // CHECK-DAG:     %[[NONE:.+]] = arith.constant 0 : index
-// CHECK-DAG:     %[[COUNT:.+]] = arith.constant 9 : index
+// CHECK-DAG:     %[[COUNT:.+]] = arith.constant 12 : index
 // CHECK:         call @kernel.large(%{{.+}}, %{{.+}}, %[[NONE]], %[[COUNT]], %[[COUNT]])
 func.func @large(%x: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
   %out = tensor.empty() : tensor<1000x1000xf32>
@@ -77,4 +77,64 @@ func.func private @kernel.batches(%x: tensor<?x8xf32>, %out: tensor<?x8xf32>) ->
     linalg.yield %1 : f32
   } -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
+}
+
+// Where the rows are more than the weights threads share the rows, and all of
+// them go through all blocks of weights.
+// CHECK-LABEL: func.func private @kernel.many_rows(
+// CHECK-SAME:    memref<512x128xf32>, %{{[^:]+}}: memref<[[BLOCKS:[0-9]+]]x128x{{[0-9]+}}xf32>
+// CHECK:         scf.for %{{.+}} = %c0 to %c[[BLOCKS]] step %c1 {
+// CHECK:           scf.for %{{.+}} = %{{[0-9]+}} to %{{[0-9]+}} step
+func.func @many_rows(%x: tensor<512x128xf32>) -> tensor<512x512xf32> {
+  %w = arith.constant dense<1.0> : tensor<128x512xf32>
+  %out = tensor.empty() : tensor<512x512xf32>
+  %0 = call @kernel.many_rows(%x, %w, %out) {ktn.flops = array<i64: 67108864, 0>, ktn.bytes = array<i64: 1572864, 0>} : (tensor<512x128xf32>, tensor<128x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+  return %0 : tensor<512x512xf32>
+}
+func.func private @kernel.many_rows(%x: tensor<512x128xf32>, %w: tensor<128x512xf32> {ktn.constant}, %out: tensor<512x512xf32>) -> tensor<512x512xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512x512xf32>) -> tensor<512x512xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<512x128xf32>, tensor<128x512xf32>) outs(%start : tensor<512x512xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<512x512xf32>
+  return %sum : tensor<512x512xf32>
+}
+
+// Where the weights are more each thread has some of their blocks. It asks for
+// none that another will read, but for its own first one of the next rows of
+// the weights.
+// CHECK-LABEL: func.func private @kernel.many_weights(
+// CHECK-SAME:    memref<24x8192xf32>
+// CHECK:         scf.for %[[K:.+]] = %c0 to %c8192 step
+// CHECK:           %[[END:.+]] = arith.minui
+// CHECK:           scf.for %[[BLOCK:.+]] = %[[FROM:[0-9]+]] to %{{[0-9]+}} step %c1 {
+// CHECK:             %[[NEXT:.+]] = arith.addi %[[BLOCK]], %c1
+// CHECK:             %[[LAST:.+]] = arith.cmpi uge, %[[NEXT]], %{{.+}}
+// CHECK:             arith.select %[[LAST]], %[[FROM]], %[[NEXT]]
+// CHECK:             %[[WRAP:.+]] = arith.cmpi uge, %[[END]], %c8192
+// CHECK:             %[[START:.+]] = arith.select %[[WRAP]], %c0, %[[END]]
+// CHECK:             %[[THERE:.+]] = arith.select %[[LAST]], %[[START]], %[[K]]
+// CHECK:                 arith.subi %[[THERE]], %[[K]]
+// CHECK:                 memref.prefetch
+func.func @many_weights(%x: tensor<24x8192xf32>) -> tensor<24x512xf32> {
+  %w = arith.constant dense<1.0> : tensor<8192x512xf32>
+  %out = tensor.empty() : tensor<24x512xf32>
+  %0 = call @kernel.many_weights(%x, %w, %out) {ktn.flops = array<i64: 201326592, 0>, ktn.bytes = array<i64: 4849664, 0>} : (tensor<24x8192xf32>, tensor<8192x512xf32>, tensor<24x512xf32>) -> tensor<24x512xf32>
+  return %0 : tensor<24x512xf32>
+}
+func.func private @kernel.many_weights(%x: tensor<24x8192xf32>, %w: tensor<8192x512xf32> {ktn.constant}, %out: tensor<24x512xf32>) -> tensor<24x512xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<24x512xf32>) -> tensor<24x512xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<24x8192xf32>, tensor<8192x512xf32>) outs(%start : tensor<24x512xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<24x512xf32>
+  return %sum : tensor<24x512xf32>
 }

@@ -608,8 +608,9 @@ func.func private @far(%x: tensor<128x2048xf32>, %w: tensor<2048x1024xf32>, %out
 // CHECK:         scf.for %[[ROWS:.+]] = %c0 to %c512 step %c{{[0-9]+}} {
 // CHECK:           %[[END:.+]] = arith.minui
 // CHECK:           scf.for %[[BLOCK:.+]] = %c0 to %c24 step %c1 {
-// CHECK:             %[[WRAP:.+]] = arith.cmpi uge, %[[BLOCK]], %c23
-// CHECK:             arith.select %[[WRAP]], %c0,
+// CHECK:             %[[NEXT:.+]] = arith.addi %[[BLOCK]], %c1
+// CHECK:             %[[WRAP:.+]] = arith.cmpi uge, %[[NEXT]], %c24
+// CHECK:             arith.select %[[WRAP]], %c0, %[[NEXT]]
 // CHECK:             scf.for %{{.+}} = %[[ROWS]] to
 // CHECK:               scf.for
 // CHECK:                 memref.prefetch %[[FLAT]][%{{.+}}], read, locality<2>, data
