@@ -8,7 +8,7 @@ numbers of epochs and samples are cut down, plots are not drawn.
 
 Prints the losses of the first and the last epoch of each run, and exits 1 where
 one did not fall, or where the last ones are not among those of TensorFlow:
-examples.json was made with --seeds 1 to 5 and --record by Keras' own TensorFlow
+examples.json was made with --seeds 1 to 6 and --record by Keras' own TensorFlow
 backend, on TensorFlow 2.15 with its behaviour of version 1 and NumPy 1.23.5.
 """
 
