@@ -77,6 +77,7 @@ private:
             unsigned width);
   LaneReader::Part memoryFor(Value value);
   LaneReader::Part inPanel();
+  bool takesPlaceOfGiven(Value value);
   Position point(int64_t offset);
 
   Kernel &kernel;
@@ -309,6 +310,17 @@ LaneReader::Part RowEmitter::inPanel() {
   return {block->panel, {block->axis, loops - 1}, reader.symbol(block->from)};
 }
 
+/// Whether nothing but `value` needs what rows follow from any more: each
+/// element of that is read right before the one of `value` is stored.
+bool RowEmitter::takesPlaceOfGiven(Value value) {
+  return block &&
+         getElementTypeOrSelf(value) == getElementTypeOrSelf(block->given) &&
+         llvm::all_of(block->given.getUsers(), [&](Operation *user) {
+           return user == value.getDefiningOp() ||
+                  (isReduction(user) && done.contains(user->getResult(0)));
+         });
+}
+
 /// Where a stored value goes: its destination, or a scratch row.
 LaneReader::Part RowEmitter::memoryFor(Value value) {
   auto dims = llvm::to_vector(llvm::seq(0u, loops));
@@ -316,6 +328,8 @@ LaneReader::Part RowEmitter::memoryFor(Value value) {
     if (result == value)
       return block ? inPanel()
                    : LaneReader::Part{kernel.destination(number), dims};
+  if (takesPlaceOfGiven(value))
+    return inPanel();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.to().front());
   auto type = MemRefType::get(extents, getElementTypeOrSelf(value));

@@ -122,7 +122,9 @@ TEST_P(Attention, GivesWhatAllScoresGive) {
     error = std::max(error, std::fabs(result.at(index) - expected.at(index)));
   }
   EXPECT_GT(most, 0);
-  EXPECT_LE(error, (GetParam().dtype == DType::Float64 ? 1e-13 : 2e-6) * most);
+  // -O0 sums up one after the other.
+  double unit = GetParam().dtype == DType::Float64 ? 1e-13 : 2e-6;
+  EXPECT_LE(error, unit * most * std::max(1.0, double(GetParam().keys) / 1000));
 }
 
 TEST_P(Attention, IsOneKernel) {
@@ -133,8 +135,10 @@ TEST_P(Attention, IsOneKernel) {
     ops.push_back(kernel.op);
   EXPECT_EQ(std::count(ops.begin(), ops.end(), "attention"),
             GetParam().fuses ? 1 : 0);
-  EXPECT_EQ(std::count(ops.begin(), ops.end(), "rows"),
-            GetParam().fuses ? 0 : 1);
+  if (GetParam().fuses) {
+    EXPECT_EQ(std::count(ops.begin(), ops.end(), "rows"), 0);
+    EXPECT_EQ(std::count(ops.begin(), ops.end(), "matmul"), 0);
+  }
 }
 
 TEST_P(Attention, DoesNotDependOnThreads) {
@@ -167,13 +171,16 @@ INSTANTIATE_TEST_SUITE_P(
         // Rows of the panel a power of two apart, and values in blocks.
         Case{"long_rows", 1, 160, 1024, 2, 16, 64, Mask::Causal},
         Case{"few_long_rows", 2, 16, 1100, 1, 8, 64, Mask::Padding},
+        Case{"most_keys", 1, 33, 16384, 1, 4, 8, Mask::Padding},
         Case{"static_batch", 2, 40, 48, 2, 16, 16, Mask::Full, DType::Float32,
              false},
         Case{"doubles", 2, 40, 31, 2, 9, 12, Mask::Padding, DType::Float64},
         Case{"self", 2, 200, 200, 1, 24, 24, Mask::None, DType::Float32, true,
              true},
-        // What is not worth it, or has no vectors.
+        // What is not worth it, has no vectors, or has rows that are too long.
         Case{"few_queries", 2, 3, 70, 2, 16, 16, Mask::None, DType::Float32,
+             true, false, false},
+        Case{"too_many_keys", 1, 33, 16385, 1, 4, 8, Mask::None, DType::Float32,
              true, false, false},
         Case{"one_value", 2, 30, 20, 2, 8, 1, Mask::Padding, DType::Float32,
              true, false, false}),
