@@ -5,6 +5,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -71,19 +73,24 @@ LogicalResult Compiled::addSignature(Signature read, const ModulePart &part,
 /// and the packed ones do not have to fit in memory together.
 std::unique_ptr<llvm::WritableMemoryBuffer>
 Compiled::takeWeights(func::FuncOp function, int64_t bytes) {
-  llvm::DenseMap<Attribute, unsigned> uses;
+  // By the name of the elements: those of a view are the same.
+  auto nameOf = [](ElementsAttr value) {
+    auto resource = dyn_cast<DenseResourceElementsAttr>(value);
+    return resource ? resource.getRawHandle().getKey() : llvm::StringRef();
+  };
+  llvm::StringMap<unsigned> uses;
   llvm::SmallVector<ElementsAttr> values;
   if (auto rows = function->getAttrOfType<ArrayAttr>("ktn.weights"))
     for (Attribute row : rows)
       if (auto fields = dyn_cast<DictionaryAttr>(row))
         if (auto value = fields.getAs<ElementsAttr>("value")) {
-          ++uses[value];
+          ++uses[nameOf(value)];
           values.push_back(value);
         }
   if (constants)
     constants->keepOnly(values);
   return collectWeights(function, bytes, [&](ElementsAttr value) {
-    if (--uses[value] == 0 && constants)
+    if (--uses[nameOf(value)] == 0 && constants)
       constants->giveBack(value);
   });
 }

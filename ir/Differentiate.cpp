@@ -3,6 +3,7 @@
 
 #include "ir/Ktn.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -33,6 +34,53 @@ static SmallVector<Operation *> findActiveOps(Block &block, Block::iterator end,
   return ops;
 }
 
+/// The one axis along which `pad` adds zeros to a known extent; nothing for
+/// another pad.
+static std::optional<size_t> zeroPaddedAxis(PadOp pad) {
+  if (!pad || !(matchPattern(pad.getValue(), m_AnyZeroFloat()) ||
+                matchPattern(pad.getValue(), m_Zero())))
+    return std::nullopt;
+  std::optional<size_t> axis;
+  for (auto [index, low, high] : llvm::enumerate(pad.getLow(), pad.getHigh())) {
+    if (low == 0 && high == 0)
+      continue;
+    if (axis || pad.getX().getType().isDynamicDim(index))
+      return std::nullopt;
+    axis = index;
+  }
+  return axis;
+}
+
+/// left + right where each is zero but for a part of one axis, and the parts
+/// are neighbours, as what the gates of a recurrent step were sliced from; null
+/// for others.
+static Value joinParts(OpBuilder &b, Location loc, Value left, Value right) {
+  auto first = left.getDefiningOp<PadOp>();
+  auto second = right.getDefiningOp<PadOp>();
+  std::optional<size_t> axis = zeroPaddedAxis(first);
+  if (!axis || zeroPaddedAxis(second) != axis ||
+      first.getType() != second.getType())
+    return {};
+  if (second.getLow()[*axis] < first.getLow()[*axis])
+    std::swap(first, second);
+  if (first.getLow()[*axis] + first.getX().getType().getDimSize(*axis) !=
+      second.getLow()[*axis])
+    return {};
+  SmallVector<Value> parts;
+  for (Value part : {first.getX(), second.getX()}) {
+    auto joined = part.getDefiningOp<ConcatOp>();
+    if (joined && joined.getAxis() == int64_t(*axis))
+      llvm::append_range(parts, joined.getXs());
+    else
+      parts.push_back(part);
+  }
+  Value whole = ConcatOp::create(b, loc, parts, int64_t(*axis));
+  SmallVector<int64_t> low(first.getLow()), high(second.getHigh());
+  if (low[*axis] == 0 && high[*axis] == 0)
+    return whole;
+  return PadOp::create(b, loc, whole, low, high, first.getValue());
+}
+
 namespace {
 /// The sum of the cotangents that reached each value so far.
 class Cotangents {
@@ -41,7 +89,12 @@ public:
 
   void accumulate(Value value, Value term) {
     Value &sum = sums[value];
-    sum = sum ? AddOp::create(b, loc, sum, term) : term;
+    if (!sum)
+      sum = term;
+    else if (Value joined = joinParts(b, loc, sum, term))
+      sum = joined;
+    else
+      sum = AddOp::create(b, loc, sum, term);
   }
   Value lookup(Value value) const { return sums.lookup(value); }
 

@@ -79,3 +79,31 @@ func.func @slices(%xs: tensor<?x4xf32>, %n0: tensor<i32>) -> tensor<?x4xf32> {
   %dx = ktn.gradients %last wrt %xs : tensor<4xf32> wrt tensor<?x4xf32>
   return %dx : tensor<?x4xf32>
 }
+
+// What comes from neighbouring parts is put together, not padded and added.
+// CHECK-LABEL: func @parts(
+// CHECK-NOT:     ktn.pad
+// CHECK:         ktn.concat %{{.+}}, %{{.+}}, %{{.+}} {axis = 1 : i64} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x12xf32>
+// CHECK:         return
+func.func @parts(%x: tensor<?x12xf32>) -> tensor<?x12xf32> {
+  %a = ktn.slice %x[0:?:1, 0:4:1] : tensor<?x12xf32> -> tensor<?x4xf32>
+  %b = ktn.slice %x[0:?:1, 4:8:1] : tensor<?x12xf32> -> tensor<?x4xf32>
+  %c = ktn.slice %x[0:?:1, 8:12:1] : tensor<?x12xf32> -> tensor<?x4xf32>
+  %p = ktn.mul %a, %b : tensor<?x4xf32>
+  %q = ktn.mul %p, %c : tensor<?x4xf32>
+  %g = ktn.gradients %q wrt %x : tensor<?x4xf32> wrt tensor<?x12xf32>
+  return %g : tensor<?x12xf32>
+}
+
+// Parts with something between them are added.
+// CHECK-LABEL: func @far_parts(
+// CHECK-COUNT-2: ktn.pad
+// CHECK:         ktn.add
+// CHECK:         return
+func.func @far_parts(%x: tensor<?x12xf32>) -> tensor<?x12xf32> {
+  %a = ktn.slice %x[0:?:1, 0:4:1] : tensor<?x12xf32> -> tensor<?x4xf32>
+  %c = ktn.slice %x[0:?:1, 8:12:1] : tensor<?x12xf32> -> tensor<?x4xf32>
+  %q = ktn.mul %a, %c : tensor<?x4xf32>
+  %g = ktn.gradients %q wrt %x : tensor<?x4xf32> wrt tensor<?x12xf32>
+  return %g : tensor<?x12xf32>
+}
