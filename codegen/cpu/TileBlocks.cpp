@@ -307,9 +307,12 @@ void TileEmitter::findNextBlock(Value number) {
   auto isEnd = [&](Value at, Value end) -> Value {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, at, end);
   };
-  // What is behind the last column of this call is for another one.
+  // What is behind the last column of this call is for another one, unless the
+  // call ends there: a thread goes on where it stopped.
+  bool once = tiling.levels.front().kind == Tiling::Kind::Columns &&
+              tiling.blockStep == 0 && tiling.outerReductions == 0;
   Value next = arith::AddIOp::create(b, loc, number, kernel.index(1)), isLast;
-  if (sharedColumns.first) {
+  if (sharedColumns.first && !once) {
     isLast = isEnd(next, sharedColumns.second);
     next = arith::SelectOp::create(b, loc, isLast, sharedColumns.first, next);
     add(next, shape[outside]);
