@@ -1,6 +1,7 @@
 //===- BufferPlan.cpp - which tensors share a buffer, and where -----------===//
 #include "passes/BufferPlan.h"
 
+#include "passes/Bands.h"
 #include "passes/PlaceParts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -95,6 +96,20 @@ LogicalResult BufferPlan::copy(Operation *before, Value from, const Place &to) {
   return success();
 }
 
+/// Whether elements of `shape` that are `strides` apart are dense.
+static bool isDense(ArrayRef<OpFoldResult> shape, ArrayRef<int64_t> strides) {
+  int64_t next = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    std::optional<int64_t> extent = getConstantIntValue(shape[axis]);
+    if (extent != 1 && strides[axis] != next)
+      return false;
+    if (!extent)
+      return axis == 0;
+    next *= *extent;
+  }
+  return true;
+}
+
 /// The place of a slice: whole in all axes but the first, or of a tensor whose
 /// inner extents are known.
 FailureOr<Place> BufferPlan::slice(Operation *op, Place place, Value whole,
@@ -117,11 +132,9 @@ FailureOr<Place> BufferPlan::slice(Operation *op, Place place, Value whole,
   bool isKnown =
       inOrder && type.getRank() > 0 &&
       llvm::none_of(type.getShape().drop_front(), ShapedType::isDynamic);
-  for (unsigned axis = 1; axis < offsets.size(); ++axis) {
+  for (unsigned axis = 1; axis < offsets.size(); ++axis)
     isWhole = isWhole && isZeroInteger(offsets[axis]) &&
               extentOf(sizes[axis]) == (*shape)[axis];
-    isKnown &= getConstantIntValue(offsets[axis]).has_value();
-  }
   if (isWhole && place.strides.empty()) {
     place.steps.emplace_back(offsets.front(), *stride);
     return place;
@@ -133,6 +146,8 @@ FailureOr<Place> BufferPlan::slice(Operation *op, Place place, Value whole,
   for (auto [offset, apart] : llvm::zip_equal(offsets, place.strides))
     if (!isZeroInteger(offset))
       place.steps.emplace_back(offset, BatchSize{apart * bytes, 0});
+  if (isDense(sizes, place.strides))
+    place.strides.clear();
   return place;
 }
 
@@ -169,19 +184,24 @@ LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
   }
 
   // A value that is only made to be inserted is made in place.
-  auto isKnownBefore = [&](OpFoldResult index, const Buffer &buffer) {
-    auto value = dyn_cast<Value>(index);
-    if (!value || isa<BlockArgument>(value))
+  auto isKnownBefore = [&](const std::pair<OpFoldResult, BatchSize> &step,
+                           const Buffer &buffer) {
+    auto value = dyn_cast<Value>(step.first);
+    if (!value || isa<BlockArgument>(value) ||
+        value.getParentBlock() != buffer.block)
       return true;
-    return value.getParentBlock() != buffer.block;
+    return buffer.maker && value.getDefiningOp()->isBeforeInBlock(buffer.maker);
   };
   if (const Place *source = find(insert.getSource())) {
     Buffer &buffer = buffers[source->buffer];
     if (buffer.storage == Storage::Arena && source->steps.empty() &&
         buffer.reads == 0 && buffer.block == insert->getBlock() &&
         insert.getSource().hasOneUse() && target->strides.empty() &&
-        isKnownBefore(target->steps.back().first, buffer)) {
+        llvm::all_of(target->steps, [&](const auto &step) {
+          return isKnownBefore(step, buffer);
+        })) {
       unsigned inserted = source->buffer;
+      buffer.bytes = {}; // it has no memory of its own
       // What starts here is written where the value is made.
       BufferLife &life = buffers[target->buffer].life;
       life.first = std::min(life.first, buffer.life.first);
@@ -230,7 +250,7 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
     places[argument] = carried.back();
   }
 
-  unsigned begin = now;
+  unsigned begin = now, known = buffers.size();
   openLoops.emplace_back(loop, begin);
   for (const Place &place : carried)
     touch(place);
@@ -267,7 +287,22 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
   ++now;
   for (unsigned buffer : usedInLoop[loop])
     buffers[buffer].life.last = std::max(buffers[buffer].life.last, now);
+  if (loop->hasAttr(bandsAttr))
+    keepInBands(loop, begin, known);
   return success();
+}
+
+/// Gives each turn of `loop` that may be done at the same time as others its
+/// own pieces of the buffers behind `known`, which one turn may fill while
+/// another is elsewhere.
+void BufferPlan::keepInBands(scf::ForOp loop, unsigned begin, unsigned known) {
+  auto fields = loop->getAttrOfType<DictionaryAttr>(bandsAttr);
+  auto pieces = fields ? fields.getAs<IntegerAttr>("pieces") : IntegerAttr();
+  for (Buffer &buffer : llvm::MutableArrayRef(buffers).drop_front(known))
+    if (buffer.storage == Storage::Arena) {
+      buffer.pieces = pieces ? std::max<int64_t>(pieces.getInt(), 1) : 1;
+      buffer.life = {begin, now};
+    }
 }
 
 LogicalResult BufferPlan::visitReturn(func::ReturnOp op) {
@@ -369,6 +404,7 @@ LogicalResult BufferPlan::visit(Operation *op) {
           if (failed(buffer))
             return failure();
           buffers[*buffer].block = cast->getBlock();
+          buffers[*buffer].maker = cast;
           places[result] = Place{*buffer, {}, {}};
         } else if (const Place *place = find(source)) {
           Place same = *place;
@@ -428,8 +464,15 @@ LogicalResult BufferPlan::run() {
   SmallVector<ArenaRequest> requests;
   SmallVector<unsigned> owners;
   for (auto [index, buffer] : llvm::enumerate(buffers))
-    if (buffer.storage == Storage::Arena) {
-      requests.push_back({buffer.bytes, buffer.life});
+    if (buffer.storage == Storage::Arena && !(buffer.bytes == BatchSize{})) {
+      std::optional<BatchSize> bytes = buffer.bytes;
+      if (buffer.pieces > 1) {
+        bytes = alignTo(*bytes, bufferAlignment);
+        bytes = bytes ? multiply(*bytes, {buffer.pieces, 0}) : std::nullopt;
+        if (!bytes)
+          return function.emitOpError("needs an arena whose size overflows");
+      }
+      requests.push_back({*bytes, buffer.life});
       owners.push_back(index);
     }
   FailureOr<ArenaLayout> planned = layoutArena(requests, bufferAlignment);

@@ -31,7 +31,11 @@ struct Buffer {
   BatchSize offset;          ///< within its region, but for weights
   mlir::ElementsAttr weight; ///< the elements, of weights
   BufferLife life;
-  mlir::Block *block = nullptr; ///< where it is written first
+  mlir::Block *block = nullptr;     ///< where it is written first
+  mlir::Operation *maker = nullptr; ///< what stands before that, if known
+  /// How many of it there are, one after the other: for turns of a loop over
+  /// bands that are done at the same time.
+  int64_t pieces = 1;
   unsigned reads = 0;
 };
 
@@ -47,7 +51,8 @@ struct Place {
 /// Gives each tensor between the kernels of a function, whose kernels take
 /// memrefs already, a place: in the arena, among the weights, or in an input or
 /// output. Views share the place of what they view; states of a loop have one
-/// buffer for all its turns.
+/// buffer for all its turns. Turns of a loop over bands (passes/Bands.h) have
+/// buffers of their own.
 class BufferPlan {
 public:
   explicit BufferPlan(mlir::func::FuncOp function) : function(function) {}
@@ -84,6 +89,7 @@ private:
   llvm::LogicalResult visit(mlir::Block &block);
   llvm::LogicalResult visit(mlir::Operation *op);
   llvm::LogicalResult visitLoop(mlir::scf::ForOp loop);
+  void keepInBands(mlir::scf::ForOp loop, unsigned begin, unsigned known);
   llvm::FailureOr<Place> destinationOf(mlir::tensor::InsertSliceOp insert);
   llvm::LogicalResult visitInsert(mlir::tensor::InsertSliceOp insert);
   llvm::LogicalResult visitView(mlir::Operation *view);

@@ -1,4 +1,5 @@
 //===- PassPointers.cpp - functions take pointers, not memrefs ------------===//
+#include "passes/Bands.h"
 #include "passes/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
@@ -56,7 +57,8 @@ struct PassPointers : impl::PassPointersBase<PassPointers> {
 private:
   LogicalResult rewriteCall(func::CallOp call);
   LogicalResult rewriteFunction(func::FuncOp function);
-  void giveUp(OpBuilder &b, Value memref, SmallVectorImpl<Value> &arguments);
+  void giveUp(OpBuilder &b, Value memref, bool pointerOnly,
+              SmallVectorImpl<Value> &arguments);
   Value take(OpBuilder &b, Location loc, const Passing &passing,
              ValueRange arguments);
 
@@ -65,8 +67,27 @@ private:
 
 } // namespace
 
+/// Whether the callee is told no extents of an argument: those of a public
+/// function, and bytes that a function of bands takes from one.
+static bool isPointerOnly(func::FuncOp function, unsigned index) {
+  return function.isPublic() || function.getArgAttr(index, basesAttr);
+}
+
+/// Whether `user` needs no extents.
+static bool needsPointerOnly(Operation *user) {
+  if (isa<memref::ViewOp>(user))
+    return true;
+  return isa<UnrealizedConversionCastOp>(user) &&
+         llvm::all_of(user->getUsers(), [](Operation *part) {
+           auto extract = dyn_cast<LLVM::ExtractValueOp>(part);
+           constexpr int64_t alignedPointer = 1;
+           return extract && extract.getPosition().size() == 1 &&
+                  extract.getPosition()[0] == alignedPointer;
+         });
+}
+
 /// Appends what stands for `memref` in a call.
-void PassPointers::giveUp(OpBuilder &b, Value memref,
+void PassPointers::giveUp(OpBuilder &b, Value memref, bool pointerOnly,
                           SmallVectorImpl<Value> &arguments) {
   Location loc = memref.getLoc();
   Passing passing(cast<MemRefType>(memref.getType()), /*pointerOnly=*/false);
@@ -81,6 +102,8 @@ void PassPointers::giveUp(OpBuilder &b, Value memref,
                                   descriptor.offset(b, loc));
   }
   arguments.push_back(pointer);
+  if (pointerOnly)
+    return;
   for (int64_t dim = 0; dim < passing.type.getRank(); ++dim)
     if (passing.type.isDynamicDim(dim))
       arguments.push_back(descriptor.size(b, loc, dim));
@@ -135,9 +158,9 @@ LogicalResult PassPointers::rewriteCall(func::CallOp call) {
            << call.getCallee() << ", which is not a private function";
   OpBuilder b(call);
   SmallVector<Value> arguments;
-  for (Value operand : call.getOperands()) {
+  for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
     if (isa<MemRefType>(operand.getType()))
-      giveUp(b, operand, arguments);
+      giveUp(b, operand, isPointerOnly(callee, index), arguments);
     else
       arguments.push_back(operand);
   }
@@ -177,7 +200,7 @@ LogicalResult PassPointers::rewriteFunction(func::FuncOp function) {
       types.push_back(type);
       continue;
     }
-    Passing passing(memref, /*pointerOnly=*/function.isPublic());
+    Passing passing(memref, isPointerOnly(function, index));
     if (!passing.valid)
       return function.emitOpError("takes ")
              << memref << ", which has no strides";
@@ -210,7 +233,7 @@ LogicalResult PassPointers::rewriteFunction(func::FuncOp function) {
     }
     if (passing->pointerOnly && passing->type.getNumDynamicDims() != 0)
       for (Operation *user : argument.getUsers())
-        if (!isa<memref::ViewOp>(user))
+        if (!needsPointerOnly(user))
           return user->emitOpError("uses an argument of a public function, "
                                    "the extent of which is not passed");
     argument.replaceAllUsesWith(take(b, argument.getLoc(), *passing, range));

@@ -213,6 +213,26 @@ def FormKernels : Pass<"ktn-form-kernels", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def BandKernels : Pass<"ktn-band-kernels", "::mlir::ModuleOp"> {
+  let summary = "Compute large images between kernels by bands of rows";
+  let description = [{
+    Where one kernel writes images that the next goes over with a small window,
+    such as a depthwise convolution, and a third may multiply, and what is between
+    them is larger than the second cache, they become a loop over bands of rows:
+    each turn computes the rows of one image that a few rows of the result need,
+    in buffers that stay in the cache. Rows that two bands need are computed for
+    each; a band does not depend on another one, so that threads can share them.
+    The loop has an attribute `ktn.bands`, what `ktn-plan-memory` makes a function of.
+
+    Requires: `ktn-form-kernels`.
+  }];
+  let options = [Option<"parallel", "parallel", "bool", /*default=*/"true",
+                        "let threads share the bands">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def PlanMemory : Pass<"ktn-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Give every buffer a place in the arena";
   let description = [{

@@ -107,6 +107,11 @@ static void addKernels(OpPassManager &pm, const PipelineOptions &options) {
   FormKernelsOptions kernels;
   kernels.fuse = options.optimize;
   pm.addPass(createFormKernels(kernels));
+  if (options.optimize) {
+    BandKernelsOptions bands;
+    bands.parallel = options.parallel;
+    pm.addPass(createBandKernels(bands));
+  }
   // What the partition left without users.
   pm.addPass(createCanonicalizerPass());
 }

@@ -1,13 +1,12 @@
 //===- PlanMemory.cpp - every buffer gets its place in the arena ----------===//
+#include "passes/Bands.h"
 #include "passes/BatchSizes.h"
-#include "passes/BufferPlan.h"
 #include "passes/Passes.h"
 #include "passes/PlaceParts.h"
+#include "passes/PlanRewriter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
@@ -16,54 +15,7 @@ namespace keratin {
 #define GEN_PASS_DEF_PLANMEMORY
 #include "passes/Passes.h.inc"
 
-namespace {
-
-/// A weight as the artefact stores it.
-struct Weight {
-  ElementsAttr value;
-  DictionaryAttr packed;
-  BatchSize bytes;
-  int64_t offset;
-};
-
-class Rewriter {
-public:
-  Rewriter(func::FuncOp function, BufferPlan &plan)
-      : old(function), plan(plan), b(function.getContext()) {}
-
-  LogicalResult run();
-
-private:
-  LogicalResult emit(Block &block);
-  LogicalResult emitCall(func::CallOp call);
-  void emitElements(tensor::FromElementsOp op);
-  void emitElement(tensor::ExtractOp op);
-  void emitCopies(Operation *before);
-  Value view(Value tensor, MemRefType type, DictionaryAttr packed,
-             Location loc);
-  Value viewAt(Value base, Value offset, MemRefType type, ArrayRef<Value> sizes,
-               Location loc);
-  Value bytesOf(const Place &place, BatchSize bytes, Location loc);
-  Value offsetOf(const Place &place, Location loc);
-  Value baseOf(const Buffer &buffer);
-  Value materialize(BatchSize size, Location loc);
-  void takePlacedWeights();
-  int64_t addWeight(ElementsAttr value, DictionaryAttr packed, int64_t bytes);
-  void describe(func::CallOp call);
-  void setAttributes(func::FuncOp function);
-
-  func::FuncOp old;
-  BufferPlan &plan;
-  OpBuilder b;
-  IRMapping scalars;
-  Value weightsBase, arenaBase, batch;
-  SmallVector<Value> inputBases, outputBases;
-  llvm::MapVector<std::pair<Attribute, Attribute>, Weight> weights;
-  int64_t weightsBytes = 0;
-  SmallVector<Attribute> rows;
-};
-
-Value Rewriter::materialize(BatchSize size, Location loc) {
+Value PlanRewriter::materialize(BatchSize size, Location loc) {
   Value fixed = arith::ConstantIndexOp::create(b, loc, size.fixed);
   if (size.isStatic())
     return fixed;
@@ -73,7 +25,7 @@ Value Rewriter::materialize(BatchSize size, Location loc) {
                     : scaled;
 }
 
-Value Rewriter::baseOf(const Buffer &buffer) {
+Value PlanRewriter::baseOf(const Buffer &buffer) {
   switch (buffer.storage) {
   case Storage::Arena:
     return arenaBase;
@@ -87,7 +39,7 @@ Value Rewriter::baseOf(const Buffer &buffer) {
   return {};
 }
 
-Value Rewriter::offsetOf(const Place &place, Location loc) {
+Value PlanRewriter::offsetOf(const Place &place, Location loc) {
   const Buffer &buffer = plan.bufferAt(place);
   Value offset =
       buffer.weight
@@ -101,6 +53,11 @@ Value Rewriter::offsetOf(const Place &place, Location loc) {
     Value bytes = arith::MulIOp::create(b, loc, step, materialize(stride, loc));
     offset = arith::AddIOp::create(b, loc, offset, bytes);
   }
+  if (buffer.pieces > 1 && piece) {
+    BatchSize apart = *alignTo(buffer.bytes, bufferAlignment);
+    Value bytes = arith::MulIOp::create(b, loc, piece, materialize(apart, loc));
+    offset = arith::AddIOp::create(b, loc, offset, bytes);
+  }
   return offset;
 }
 
@@ -110,10 +67,13 @@ static bool hasStridesOf(MemRefType type, const Place &place) {
   int64_t offset = 0;
   if (failed(type.getStridesAndOffset(strides, offset)))
     return false;
-  if (place.strides.empty())
-    return type.getLayout().isIdentity();
-  return place.strides.size() == strides.size() &&
-         llvm::all_of(llvm::zip(type.getShape(), strides, place.strides),
+  if (type.getLayout().isIdentity() && place.strides.empty())
+    return true;
+  SmallVector<int64_t> wanted = place.strides;
+  if (wanted.empty())
+    wanted = denseStrides(type.getShape());
+  return wanted.size() == strides.size() &&
+         llvm::all_of(llvm::zip(type.getShape(), strides, wanted),
                       [](auto axis) {
                         auto [extent, stride, wanted] = axis;
                         return extent == 1 || stride == wanted;
@@ -121,8 +81,8 @@ static bool hasStridesOf(MemRefType type, const Place &place) {
 }
 
 /// The memory at `offset` as `type`, whose open extents are `sizes`.
-Value Rewriter::viewAt(Value base, Value offset, MemRefType type,
-                       ArrayRef<Value> sizes, Location loc) {
+Value PlanRewriter::viewAt(Value base, Value offset, MemRefType type,
+                           ArrayRef<Value> sizes, Location loc) {
   if (type.getLayout().isIdentity())
     return memref::ViewOp::create(b, loc, type, base, offset, sizes);
   SmallVector<int64_t> strides;
@@ -146,7 +106,7 @@ Value Rewriter::viewAt(Value base, Value offset, MemRefType type,
       getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
-Value Rewriter::bytesOf(const Place &place, BatchSize bytes, Location loc) {
+Value PlanRewriter::bytesOf(const Place &place, BatchSize bytes, Location loc) {
   auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   return viewAt(baseOf(plan.bufferAt(place)), offsetOf(place, loc), type,
                 {materialize(bytes, loc)}, loc);
@@ -154,7 +114,7 @@ Value Rewriter::bytesOf(const Place &place, BatchSize bytes, Location loc) {
 
 /// Where the function has `ktn.weights` already, they are those of its code for
 /// another target: what is the same has one place.
-void Rewriter::takePlacedWeights() {
+void PlanRewriter::takePlacedWeights() {
   auto rows = old->getAttrOfType<ArrayAttr>("ktn.weights");
   auto total = old->getAttrOfType<IntegerAttr>("ktn.weights_bytes");
   if (!rows || !total)
@@ -171,8 +131,8 @@ void Rewriter::takePlacedWeights() {
   weightsBytes = total.getInt();
 }
 
-int64_t Rewriter::addWeight(ElementsAttr value, DictionaryAttr packed,
-                            int64_t bytes) {
+int64_t PlanRewriter::addWeight(ElementsAttr value, DictionaryAttr packed,
+                                int64_t bytes) {
   auto [it, isNew] = weights.try_emplace({value, packed});
   if (isNew) {
     it->second = Weight{value, packed, BatchSize{bytes, 0}, weightsBytes};
@@ -190,8 +150,8 @@ static std::optional<int64_t> bytesOfType(ShapedType type) {
 }
 
 /// The elements of `tensor` as a memref of `type`.
-Value Rewriter::view(Value tensor, MemRefType type, DictionaryAttr packed,
-                     Location loc) {
+Value PlanRewriter::view(Value tensor, MemRefType type, DictionaryAttr packed,
+                         Location loc) {
   if (ElementsAttr constant = constantBehind(tensor)) {
     std::optional<int64_t> bytes = bytesOfType(type);
     if (!bytes)
@@ -212,7 +172,7 @@ Value Rewriter::view(Value tensor, MemRefType type, DictionaryAttr packed,
                 sizes, loc);
 }
 
-void Rewriter::emitCopies(Operation *before) {
+void PlanRewriter::emitCopies(Operation *before) {
   Location loc = before->getLoc();
   for (auto [value, target] : plan.copiesBefore(before)) {
     BatchSize bytes = plan.bufferAt(target).bytes;
@@ -242,7 +202,7 @@ static bool isTensor(func::FuncOp callee, OpOperand &operand) {
 }
 
 /// One row of the table of kernels.
-void Rewriter::describe(func::CallOp call) {
+void PlanRewriter::describe(func::CallOp call) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       call, call.getCalleeAttr());
   SmallVector<Value> tensors;
@@ -314,7 +274,7 @@ static DictionaryAttr packingOf(func::FuncOp kernel, unsigned argument) {
   return fields.getDictionary(kernel.getContext());
 }
 
-LogicalResult Rewriter::emitCall(func::CallOp call) {
+LogicalResult PlanRewriter::emitCall(func::CallOp call) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       call, call.getCalleeAttr());
   if (!callee->hasAttr("ktn.kernel"))
@@ -358,13 +318,14 @@ LogicalResult Rewriter::emitCall(func::CallOp call) {
       return call.emitOpError("operand #") << index << " has no buffer";
     operands.push_back(memref);
   }
-  describe(call);
+  if (!inBands)
+    describe(call);
   func::CallOp::create(b, call.getLoc(), callee, operands);
   return success();
 }
 
 /// Stores scalars, such as sizes that a formula divides by.
-void Rewriter::emitElements(tensor::FromElementsOp op) {
+void PlanRewriter::emitElements(tensor::FromElementsOp op) {
   Location loc = op.getLoc();
   RankedTensorType type = op.getType();
   Value memref = view(
@@ -378,7 +339,7 @@ void Rewriter::emitElements(tensor::FromElementsOp op) {
 
 /// Loads a scalar that an address depends on, such as the row that an update
 /// goes to.
-void Rewriter::emitElement(tensor::ExtractOp op) {
+void PlanRewriter::emitElement(tensor::ExtractOp op) {
   RankedTensorType type = op.getTensor().getType();
   Value memref = view(op.getTensor(),
                       MemRefType::get(type.getShape(), type.getElementType()),
@@ -391,11 +352,15 @@ void Rewriter::emitElement(tensor::ExtractOp op) {
       memref::LoadOp::create(b, op.getLoc(), memref, indices).getResult());
 }
 
-LogicalResult Rewriter::emit(Block &block) {
+LogicalResult PlanRewriter::emit(Block &block) {
   for (Operation &op : block) {
     emitCopies(&op);
     if (auto call = dyn_cast<func::CallOp>(op)) {
       if (failed(emitCall(call)))
+        return failure();
+    } else if (auto loop = dyn_cast<scf::ForOp>(op);
+               loop && loop->hasAttr(bandsAttr)) {
+      if (failed(emitBands(loop)))
         return failure();
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       auto bare = scf::ForOp::create(
@@ -426,8 +391,8 @@ LogicalResult Rewriter::emit(Block &block) {
 }
 
 /// `isUnsigned` is what the type has not said since the stage linalg.
-DictionaryAttr describeTensor(OpBuilder &b, Attribute name, Type type,
-                              bool isUnsigned) {
+static DictionaryAttr describeTensor(OpBuilder &b, Attribute name, Type type,
+                                     bool isUnsigned) {
   auto tensor = cast<RankedTensorType>(type);
   if (isUnsigned)
     type = tensor.clone(
@@ -437,7 +402,7 @@ DictionaryAttr describeTensor(OpBuilder &b, Attribute name, Type type,
        b.getNamedAttr("type", TypeAttr::get(type))});
 }
 
-void Rewriter::setAttributes(func::FuncOp function) {
+void PlanRewriter::setAttributes(func::FuncOp function) {
   SmallVector<Attribute> inputs, outputs, weightRows;
   for (auto [index, type] : llvm::enumerate(old.getArgumentTypes()))
     inputs.push_back(
@@ -472,7 +437,18 @@ void Rewriter::setAttributes(func::FuncOp function) {
     function->setAttr("ktn.in_place", b.getDenseI64ArrayAttr(plan.inPlace));
 }
 
-LogicalResult Rewriter::run() {
+/// What a function gets: weights, arena, batch, inputs and outputs.
+void PlanRewriter::takeBases(ValueRange bytes) {
+  weightsBase = bytes[0];
+  arenaBase = bytes[1];
+  batch = bytes[2];
+  bytes = bytes.drop_front(3);
+  inputBases = llvm::to_vector(bytes.take_front(old.getNumArguments()));
+  outputBases =
+      llvm::to_vector(bytes.slice(old.getNumArguments(), old.getNumResults()));
+}
+
+LogicalResult PlanRewriter::run() {
   auto bytes = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   SmallVector<Type> types = {bytes, bytes, b.getIndexType()};
   types.append(old.getNumArguments() + old.getNumResults(), bytes);
@@ -480,12 +456,7 @@ LogicalResult Rewriter::run() {
                                        b.getFunctionType(types, {}));
   Block *body = function.addEntryBlock();
   takePlacedWeights();
-  weightsBase = body->getArgument(0);
-  arenaBase = body->getArgument(1);
-  batch = body->getArgument(2);
-  ValueRange ends = body->getArguments().drop_front(3);
-  inputBases = llvm::to_vector(ends.take_front(old.getNumArguments()));
-  outputBases = llvm::to_vector(ends.drop_front(old.getNumArguments()));
+  takeBases(body->getArguments());
 
   b.setInsertionPointToStart(body);
   LogicalResult result = emit(old.front());
@@ -504,6 +475,7 @@ LogicalResult Rewriter::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
+namespace {
 struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
     SmallVector<std::pair<func::FuncOp, unsigned>> shared;
@@ -512,7 +484,7 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
       if (function.isExternal() || function->hasAttr("ktn.kernel"))
         continue;
       BufferPlan plan(function);
-      if (failed(plan.run()) || failed(Rewriter(function, plan).run()))
+      if (failed(plan.run()) || failed(PlanRewriter(function, plan).run()))
         return signalPassFailure();
       llvm::append_range(shared, plan.shared);
     }

@@ -3,6 +3,7 @@
 #include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -391,10 +392,53 @@ void emitPadBorder(Kernel &kernel, tensor::PadOp op, Value destination,
   emitBorder(kernel, op, destination, unit);
 }
 
+/// Joins `axis` and those behind it, along which `box` is all of `destination`,
+/// to one: rows of few channels are contiguous, and copied in whole vectors.
+/// Nothing where that is not how they are in memory.
+static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
+  auto from = cast<RankedTensorType>(copy.source.getType());
+  auto to = cast<MemRefType>(copy.destination.getType());
+  Value memory = kernel.memrefOf(copy.source);
+  MemRefType source =
+      memory ? cast<MemRefType>(memory.getType()) : MemRefType();
+  bool areKnown =
+      llvm::none_of(from.getShape().drop_front(axis), ShapedType::isDynamic) &&
+      llvm::none_of(to.getShape().drop_front(axis), ShapedType::isDynamic);
+  std::optional<int64_t> offset = getConstantIntValue(box.offsets[axis]);
+  if (!source || !areKnown || !offset || axis + 1 >= from.getRank() ||
+      !source.getLayout().isIdentity() || !to.getLayout().isIdentity())
+    return;
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t dim = 0; dim < from.getRank(); ++dim) {
+    if (dim <= axis)
+      groups.emplace_back();
+    groups.back().push_back(dim);
+  }
+  OpBuilder before(kernel.from().getContext());
+  before.setInsertionPointAfterValue(copy.source);
+  copy.source = tensor::CollapseShapeOp::create(before, kernel.loc(),
+                                                copy.source, groups);
+  copy.destination = memref::CollapseShapeOp::create(
+      kernel.builder(), kernel.loc(), copy.destination, groups);
+  int64_t inner = llvm::product_of(from.getShape().drop_front(axis + 1));
+  OpBuilder &b = kernel.builder();
+  box.offsets.resize(axis + 1);
+  box.sizes.resize(axis + 1);
+  box.offsets[axis] = b.getIndexAttr(*offset * inner);
+  box.sizes[axis] = b.getIndexAttr(from.getDimSize(axis) * inner);
+}
+
 void emitPad(Kernel &kernel, tensor::PadOp op, Value destination,
              const VectorUnit &unit) {
   Box middle = emitBorder(kernel, op, destination, unit);
-  emitBox(kernel, middle, Copy{op.getSource(), destination}, unit);
+  Copy copy{op.getSource(), destination};
+  int64_t last = op.getType().getRank() - 1;
+  while (last > 0 && isZeroInteger(op.getMixedLowPad()[last]) &&
+         isZeroInteger(op.getMixedHighPad()[last]))
+    --last;
+  if (last >= 0)
+    joinAxes(kernel, last, middle, copy);
+  emitBox(kernel, middle, copy, unit);
 }
 
 void emitConcat(Kernel &kernel, tensor::ConcatOp op, Value destination,

@@ -218,7 +218,8 @@ TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
 }
 
 /// The taps for all rows of the tile. Those of a window come in the order of
-/// what they read, so that a value is soon done with.
+/// what they read, so that a value is soon done with: for each row that is the
+/// order of the taps, wherever in a tile it is.
 SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
   SmallVector<Tap> all;
   forEachTap([&](ArrayRef<AffineExpr> taps) {
@@ -232,6 +233,8 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
       for (AffineExpr expr :
            atPoint(map.getResults(), pointOf(tap.row, 0, tap.taps))) {
         auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+        if (sum && sum.getKind() != AffineExprKind::Add)
+          sum = nullptr; // the first place, at a step of more than one
         auto constant = dyn_cast<AffineConstantExpr>(sum ? sum.getRHS() : expr);
         tap.place.push_back(constant ? constant.getValue() : 0);
       }

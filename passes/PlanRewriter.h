@@ -1,0 +1,75 @@
+//===- PlanRewriter.h - a function on bytes, as planned ---------*- C++ -*-===//
+//
+// What PlanMemory.cpp (the function) and PlanBands.cpp (its loops over bands)
+// share.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_PASSES_PLANREWRITER_H
+#define KERATIN_PASSES_PLANREWRITER_H
+
+#include "passes/BufferPlan.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace keratin {
+
+/// A weight as the artefact stores it.
+struct Weight {
+  mlir::ElementsAttr value;
+  mlir::DictionaryAttr packed;
+  BatchSize bytes;
+  int64_t offset;
+};
+
+/// Writes a function again as calls of kernels on views of bytes: each tensor
+/// is where the plan has put it.
+class PlanRewriter {
+public:
+  PlanRewriter(mlir::func::FuncOp function, BufferPlan &plan)
+      : old(function), plan(plan), b(function.getContext()) {}
+
+  llvm::LogicalResult run();
+
+private:
+  llvm::LogicalResult emit(mlir::Block &block);
+  llvm::LogicalResult emitCall(mlir::func::CallOp call);
+  llvm::LogicalResult emitBands(mlir::scf::ForOp loop);
+  llvm::LogicalResult mapSizes(mlir::scf::ForOp loop);
+  void describeBands(mlir::scf::ForOp loop);
+  void takeBases(mlir::ValueRange bytes);
+  void emitElements(mlir::tensor::FromElementsOp op);
+  void emitElement(mlir::tensor::ExtractOp op);
+  void emitCopies(mlir::Operation *before);
+  mlir::Value view(mlir::Value tensor, mlir::MemRefType type,
+                   mlir::DictionaryAttr packed, mlir::Location loc);
+  mlir::Value viewAt(mlir::Value base, mlir::Value offset,
+                     mlir::MemRefType type, llvm::ArrayRef<mlir::Value> sizes,
+                     mlir::Location loc);
+  mlir::Value bytesOf(const Place &place, BatchSize bytes, mlir::Location loc);
+  mlir::Value offsetOf(const Place &place, mlir::Location loc);
+  mlir::Value baseOf(const Buffer &buffer);
+  mlir::Value materialize(BatchSize size, mlir::Location loc);
+  void takePlacedWeights();
+  int64_t addWeight(mlir::ElementsAttr value, mlir::DictionaryAttr packed,
+                    int64_t bytes);
+  void describe(mlir::func::CallOp call);
+  void setAttributes(mlir::func::FuncOp function);
+
+  mlir::func::FuncOp old;
+  BufferPlan &plan;
+  mlir::OpBuilder b;
+  mlir::IRMapping scalars;
+  mlir::Value weightsBase, arenaBase, batch;
+  mlir::Value piece; ///< of the buffers of a loop over bands
+  bool inBands = false;
+  llvm::SmallVector<mlir::Value> inputBases, outputBases;
+  llvm::MapVector<std::pair<mlir::Attribute, mlir::Attribute>, Weight> weights;
+  int64_t weightsBytes = 0;
+  llvm::SmallVector<mlir::Attribute> rows;
+};
+
+} // namespace keratin
+
+#endif // KERATIN_PASSES_PLANREWRITER_H

@@ -1,0 +1,145 @@
+// RUN: keratin-opt %s --ktn-band-kernels=parallel=false --canonicalize --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-band-kernels --ktn-emit-tiles="vector-bits=512 vector-registers=32 parallel" --ktn-plan-memory --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=LOOPS
+
+#sum = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d4)>
+#weights = affine_map<(d0, d1, d2, d3, d4) -> (d4, d3)>
+#out = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>
+#window = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 * 2 + d4, d2 * 2 + d5, d3)>
+#taps = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, d3)>
+#image = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+
+// The image between the kernels has 4.9 MB. A band of 7 rows needs 15, which
+// with a row of zeros in front of them and one behind are the 17 of a buffer;
+// only in the first band the row of zeros is read.
+// CHECK-LABEL: func.func @net(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x112x112x16xf32>
+// CHECK-DAG:     %[[BANDS:.+]] = arith.constant 8 : index
+// CHECK-DAG:     %[[ROWS:.+]] = arith.constant 7 : index
+// CHECK-DAG:     %[[N:.+]] = tensor.dim %[[X]]
+// CHECK-DAG:     %[[TOTAL:.+]] = arith.muli %[[N]], %[[BANDS]]
+// CHECK:         scf.for %[[I:[a-z0-9]+]] = %{{.+}} to %[[TOTAL]] step %{{.+}} iter_args(%[[Y:[a-z0-9]+]] = %{{.+}}) -> (tensor<?x56x56x96xf32>)
+// CHECK-DAG:       %[[IMAGE:.+]] = arith.divui %[[I]], %[[BANDS]]
+// CHECK-DAG:       %[[BAND:.+]] = arith.remui %[[I]], %[[BANDS]]
+// CHECK-DAG:       %[[FIRST:.+]] = arith.muli %[[BAND]], %[[ROWS]]
+// CHECK:           %[[PART:.+]] = tensor.extract_slice %[[X]][%[[IMAGE]], %[[FROM:.+]], 0, 0] [1, 15, 112, 16]
+// CHECK:           %[[T:.+]] = {{.*}}call @kernel.expand.rows15(%[[PART]], {{.+}} -> tensor<1x17x114x96xf32>
+// CHECK:           %[[READ:.+]] = tensor.extract_slice %[[T]][0, %{{.+}}, 0, 0] [1, 15, 114, 96]
+// CHECK:           %[[MADE:.+]] = {{.*}}call @kernel.window.rows7(%[[READ]], {{.+}} -> tensor<1x7x56x96xf32>
+// CHECK:           tensor.insert_slice %[[MADE]] into %[[Y]][%[[IMAGE]], %{{.+}}, 0, 0] [1, 7, 56, 96]
+// CHECK:         ktn.bands = {{.*}}name = "expand+window", pieces = 1
+
+// The loop is a function that threads share, each with a buffer of its own, and
+// the kernels in it are whole.
+// LOOPS-LABEL: func.func @net(
+// LOOPS-SAME:    ktn.kernels = [{{.+}}op = "bands", shapes = "?x112x112x16xf32 16x96xf32 3x3x96xf32 ?x56x56x96xf32"}]
+// LOOPS:         %[[COUNT:.+]] = arith.maxui
+// LOOPS:         call @bands.{{.+}}, %[[COUNT]], %[[COUNT]])
+// LOOPS-LABEL: func.func private @bands.
+// LOOPS-SAME:    %[[ARENA:[a-z0-9]+]]: memref<?xi8> {ktn.bases}, %{{[a-z0-9]+}}: index,
+// LOOPS-SAME:    %[[PIECE:[a-z0-9]+]]: index, %[[BEGIN:[a-z0-9]+]]: index, %{{.+}}: index, %[[OF:.+]]: index)
+// LOOPS-SAME:    ktn.parts = 16
+// LOOPS-SAME:    passthrough = ["ktn-parts", "ktn-piece"]
+// LOOPS:         scf.for
+// LOOPS:           %[[APART:.+]] = arith.muli %[[PIECE]],
+// LOOPS:           %[[T:.+]] = memref.view %[[ARENA]][%[[APART]]][] : memref<?xi8> to memref<1x17x114x96xf32>
+// LOOPS:           call @kernel.expand.rows15(%{{[^,]+}}, %{{[^,]+}}, %[[T]]) :
+// LOOPS:           call @kernel.window
+func.func @net(%x: tensor<?x112x112x16xf32> {ktn.name = "x"}) -> (tensor<?x56x56x96xf32> {ktn.name = "y"}) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x112x112x16xf32>
+  %w = arith.constant dense<0.5> : tensor<16x96xf32>
+  %k = arith.constant dense<0.25> : tensor<3x3x96xf32>
+  %e = tensor.empty(%n) : tensor<?x114x114x96xf32>
+  %t = call @kernel.expand(%x, %w, %e) {ktn.flops = array<i64: 0, 38535168>, ktn.bytes = array<i64: 6144, 5793408>} : (tensor<?x112x112x16xf32>, tensor<16x96xf32>, tensor<?x114x114x96xf32>) -> tensor<?x114x114x96xf32> loc("expand")
+  %o = tensor.empty(%n) : tensor<?x56x56x96xf32>
+  %y = call @kernel.window(%t, %k, %o) {ktn.flops = array<i64: 0, 5419008>, ktn.bytes = array<i64: 3456, 6194688>} : (tensor<?x114x114x96xf32>, tensor<3x3x96xf32>, tensor<?x56x56x96xf32>) -> tensor<?x56x56x96xf32> loc("window")
+  return %y : tensor<?x56x56x96xf32>
+}
+func.func private @kernel.expand(%x: tensor<?x112x112x16xf32>, %w: tensor<16x96xf32> {ktn.constant}, %out: tensor<?x114x114x96xf32>) -> tensor<?x114x114x96xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x112x112x16xf32>
+  %e = tensor.empty(%n) : tensor<?x112x112x96xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x112x112x96xf32>) -> tensor<?x112x112x96xf32>
+  %0 = linalg.generic {indexing_maps = [#sum, #weights, #out], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%x, %w : tensor<?x112x112x16xf32>, tensor<16x96xf32>) outs(%f : tensor<?x112x112x96xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<?x112x112x96xf32>
+  %p = tensor.pad %0 low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %h: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<?x112x112x96xf32> to tensor<?x114x114x96xf32>
+  return %p : tensor<?x114x114x96xf32>
+}
+func.func private @kernel.window(%x: tensor<?x114x114x96xf32>, %w: tensor<3x3x96xf32> {ktn.constant}, %out: tensor<?x56x56x96xf32>) -> tensor<?x56x56x96xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<?x56x56x96xf32>) -> tensor<?x56x56x96xf32>
+  %0 = linalg.generic {indexing_maps = [#window, #taps, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%x, %w : tensor<?x114x114x96xf32>, tensor<3x3x96xf32>) outs(%f : tensor<?x56x56x96xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<?x56x56x96xf32>
+  return %0 : tensor<?x56x56x96xf32>
+}
+
+// -----
+
+#window = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 + d4, d2 + d5, d3)>
+#taps = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, d3)>
+#image = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+#all = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+
+// What is between the kernels is needed outside as well: it is computed whole.
+// CHECK-LABEL: func.func @twice(
+// CHECK-NOT:     scf.for
+// CHECK:         call @kernel.square(
+// CHECK:         call @kernel.over(
+func.func @twice(%x: tensor<1x112x112x64xf32>) -> (tensor<1x112x112x64xf32>, tensor<1x110x110x64xf32>) {
+  %k = arith.constant dense<0.25> : tensor<3x3x64xf32>
+  %e = tensor.empty() : tensor<1x112x112x64xf32>
+  %t = call @kernel.square(%x, %e) {ktn.flops = array<i64: 802816, 0>, ktn.bytes = array<i64: 6422528, 0>} : (tensor<1x112x112x64xf32>, tensor<1x112x112x64xf32>) -> tensor<1x112x112x64xf32>
+  %o = tensor.empty() : tensor<1x110x110x64xf32>
+  %y = call @kernel.over(%t, %k, %o) {ktn.flops = array<i64: 13939200, 0>, ktn.bytes = array<i64: 6310912, 0>} : (tensor<1x112x112x64xf32>, tensor<3x3x64xf32>, tensor<1x110x110x64xf32>) -> tensor<1x110x110x64xf32>
+  return %t, %y : tensor<1x112x112x64xf32>, tensor<1x110x110x64xf32>
+}
+
+// No border: the window goes along with the band.
+// CHECK-LABEL: func.func @once(
+// CHECK:         scf.for
+// CHECK:           %[[T:.+]] = func.call @kernel.square.rows30(
+// CHECK-NOT:       extract_slice
+// CHECK:           func.call @kernel.over.rows28(%[[T]],
+func.func @once(%x: tensor<1x112x112x64xf32>) -> tensor<1x110x110x64xf32> {
+  %k = arith.constant dense<0.25> : tensor<3x3x64xf32>
+  %e = tensor.empty() : tensor<1x112x112x64xf32>
+  %t = call @kernel.square(%x, %e) {ktn.flops = array<i64: 802816, 0>, ktn.bytes = array<i64: 6422528, 0>} : (tensor<1x112x112x64xf32>, tensor<1x112x112x64xf32>) -> tensor<1x112x112x64xf32>
+  %o = tensor.empty() : tensor<1x110x110x64xf32>
+  %y = call @kernel.over(%t, %k, %o) {ktn.flops = array<i64: 13939200, 0>, ktn.bytes = array<i64: 6310912, 0>} : (tensor<1x112x112x64xf32>, tensor<3x3x64xf32>, tensor<1x110x110x64xf32>) -> tensor<1x110x110x64xf32>
+  return %y : tensor<1x110x110x64xf32>
+}
+func.func private @kernel.square(%x: tensor<1x112x112x64xf32>, %out: tensor<1x112x112x64xf32>) -> tensor<1x112x112x64xf32> attributes {ktn.kernel = "elementwise"} {
+  %0 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%x : tensor<1x112x112x64xf32>) outs(%out : tensor<1x112x112x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %1 = arith.mulf %a, %a : f32
+    linalg.yield %1 : f32
+  } -> tensor<1x112x112x64xf32>
+  return %0 : tensor<1x112x112x64xf32>
+}
+func.func private @kernel.over(%x: tensor<1x112x112x64xf32>, %w: tensor<3x3x64xf32> {ktn.constant}, %out: tensor<1x110x110x64xf32>) -> tensor<1x110x110x64xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x110x110x64xf32>) -> tensor<1x110x110x64xf32>
+  %0 = linalg.generic {indexing_maps = [#window, #taps, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%x, %w : tensor<1x112x112x64xf32>, tensor<3x3x64xf32>) outs(%f : tensor<1x110x110x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<1x110x110x64xf32>
+  return %0 : tensor<1x110x110x64xf32>
+}
