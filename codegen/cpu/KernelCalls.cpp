@@ -71,18 +71,9 @@ static bool isInBands(func::CallOp call) {
   return loop && loop->hasAttr("ktn.bands");
 }
 
-/// Whether the call does a part of the work of others already: it is in a loop
-/// over bands (passes/Bands.h), which threads share.
-static bool isInBands(func::CallOp call) {
-  Operation *loop = call->getParentOp();
-  return loop && loop->hasAttr("ktn.bands");
-}
-
 llvm::StringMap<int64_t> mostPartsOfKernels(ModuleOp module) {
   llvm::StringMap<int64_t> parts;
   module.walk([&](func::CallOp call) {
-    if (isInBands(call))
-      return;
     if (isInBands(call))
       return;
     Work work = workOf(call);
@@ -107,8 +98,6 @@ static Value countParts(OpBuilder &b, func::CallOp call, int64_t most) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  if (isInBands(call))
-    most = 1;
   if (isInBands(call))
     most = 1;
   Work work = workOf(call);
