@@ -152,17 +152,32 @@ FailureOr<Place> BufferPlan::slice(Operation *op, Place place, Value whole,
 }
 
 /// The buffer that an insertion goes on with: a new one after an unset tensor,
-/// which several may start from.
+/// which several may start from, and one filled with it after what stays as it
+/// is, a constant or an input.
 FailureOr<Place> BufferPlan::destinationOf(tensor::InsertSliceOp insert) {
   Value whole = insert.getDest();
-  if (const Place *place = find(whole))
+  bool isKept = staysAsItIs(whole);
+  if (const Place *place = find(whole); place && !isKept)
     return *place;
-  if (!whole.getDefiningOp<tensor::EmptyOp>())
+  if (!isKept && !whole.getDefiningOp<tensor::EmptyOp>())
     return insert.emitOpError("inserts into a tensor that has no buffer");
   FailureOr<unsigned> buffer = makeBuffer(whole);
   if (failed(buffer))
     return failure();
-  return Place{*buffer, {}, {}};
+  Place fresh{*buffer, {}, {}};
+  if (!isKept)
+    return fresh;
+  buffers[*buffer].block = insert->getBlock();
+  if (failed(copy(insert, whole, fresh)))
+    return failure();
+  return fresh;
+}
+
+/// Whether nothing is written over `tensor`.
+bool BufferPlan::staysAsItIs(Value tensor) const {
+  if (const Place *place = find(tensor))
+    return bufferAt(*place).storage != Storage::Arena;
+  return bool(constantBehind(tensor));
 }
 
 LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
@@ -192,7 +207,9 @@ LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
       return true;
     return buffer.maker && value.getDefiningOp()->isBeforeInBlock(buffer.maker);
   };
-  if (const Place *source = find(insert.getSource())) {
+  // Not in what is filled first, just before the insertion.
+  if (const Place *source = find(insert.getSource());
+      source && !staysAsItIs(insert.getDest())) {
     Buffer &buffer = buffers[source->buffer];
     if (buffer.storage == Storage::Arena && source->steps.empty() &&
         buffer.reads == 0 && buffer.block == insert->getBlock() &&

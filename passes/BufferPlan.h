@@ -91,6 +91,7 @@ private:
   llvm::LogicalResult visitLoop(mlir::scf::ForOp loop);
   void keepInBands(mlir::scf::ForOp loop, unsigned begin, unsigned known);
   llvm::FailureOr<Place> destinationOf(mlir::tensor::InsertSliceOp insert);
+  bool staysAsItIs(mlir::Value tensor) const;
   llvm::LogicalResult visitInsert(mlir::tensor::InsertSliceOp insert);
   llvm::LogicalResult visitView(mlir::Operation *view);
   llvm::LogicalResult visitReturn(mlir::func::ReturnOp op);

@@ -165,3 +165,45 @@ func.func @unset() -> (tensor<4xf32> {ktn.name = "y"}) {
   %e = tensor.empty() : tensor<4xf32>
   return %e : tensor<4xf32>
 }
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+func.func private @k(%x: tensor<4xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {ktn.kernel = "elementwise"} {
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+    ins(%x : tensor<4xf32>) outs(%out : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// A constant and an input stay as they are: what a row is put into is a copy of
+// the whole, and the row comes after that.
+// CHECK-LABEL: func @insert_once(
+// CHECK-SAME:    %[[A:[^ ]+]]: memref<?xi8>, %[[B:[^ ]+]]: memref<?xi8>)
+// CHECK:         call @k
+// CHECK:         %[[TO:.+]] = memref.view %[[A]][%c0][]
+// CHECK:         memref.copy %{{.+}}, %[[TO]] : memref<32xi8>
+// CHECK:         %[[ROW:.+]] = memref.view %[[A]][%{{.+}}][]
+// CHECK-NEXT:    memref.copy %{{.+}}, %[[ROW]] : memref<16xi8>
+// CHECK:         call @k
+// CHECK:         %[[TO:.+]] = memref.view %[[B]][%c0][]
+// CHECK:         memref.copy %{{.+}}, %[[TO]] : memref<32xi8>
+// CHECK-NEXT:    %[[ROW:.+]] = memref.view %[[B]][%{{.+}}][]
+// CHECK-NEXT:    memref.copy %{{.+}}, %[[ROW]] : memref<16xi8>
+// CHECK-NEXT:    return
+func.func @insert_once(%x: tensor<4xf32>, %whole: tensor<2x4xf32>, %i: tensor<1xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %zeros = arith.constant dense<0.0> : tensor<2x4xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  %v = tensor.extract %i[%c0] : tensor<1xi32>
+  %row = arith.index_cast %v : i32 to index
+  %y = func.call @k(%x, %e) {ktn.flops = array<i64: 4, 0>, ktn.bytes = array<i64: 32, 0>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %a = tensor.insert_slice %y into %zeros[%row, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<2x4xf32>
+  %z = func.call @k(%x, %e) {ktn.flops = array<i64: 4, 0>, ktn.bytes = array<i64: 32, 0>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %b = tensor.insert_slice %z into %whole[%row, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<2x4xf32>
+  return %a, %b : tensor<2x4xf32>, tensor<2x4xf32>
+}

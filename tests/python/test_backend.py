@@ -155,6 +155,19 @@ def test_updates_are_evaluated_and_waited_for():
     assert K.eval(doubled) == 8
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1)])
+def test_rows_learn_from_however_few_indices(shape):
+    table = K.variable(np.ones((3, 2)))
+    rows, y = K.placeholder((None, None), dtype="int32"), K.placeholder((None, None, 2))
+    loss = K.sum(K.square(K.gather(table, rows) - y))
+    gradient, = K.gradients(loss, [table])
+    function = K.function([rows, y], [loss, gradient])
+    loss, gradient = function([np.full(shape, 2), np.zeros(shape + (2,))])
+    count = np.prod(shape)
+    assert loss == 2 * count
+    np.testing.assert_array_equal(gradient, [[0, 0], [0, 0], [2 * count] * 2])
+
+
 def test_loops_call_python():
     x = K.placeholder((None, 3, 2))
     last, outputs, (state,) = K.rnn(
