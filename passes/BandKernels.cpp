@@ -52,11 +52,14 @@ struct Link {
   RankedTensorType type() {
     return cast<RankedTensorType>(call.getResult(0).getType());
   }
-  /// Bytes of so many rows of an image of the result, with what is around them.
+  /// Bytes of so many rows of an image of the result, with what is around them;
+  /// what overflows is large.
   int64_t bytesOf(int64_t count) {
     RankedTensorType band = rows.typeOf(call.getNumOperands() - 1, count);
-    return band.getNumElements() *
-           llvm::divideCeil(band.getElementTypeBitWidth(), 8);
+    uint64_t bytes = llvm::divideCeil(band.getElementTypeBitWidth(), 8);
+    for (int64_t extent : band.getShape())
+      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
+    return int64_t(std::min<uint64_t>(bytes, uint64_t(1) << 60));
   }
 };
 using Chain = SmallVector<Link, 3>;
@@ -209,7 +212,9 @@ std::optional<BandPlan> Bander::plan(Chain &chain) {
   for (Link &link : chain)
     if (&link != &chain.back())
       between += link.bytesOf(link.rows.rows());
-  if (between > INT64_MAX / 64 / std::max<int64_t>(images, 1) ||
+  constexpr int64_t mostRows = 1 << 20;
+  if (rows > mostRows ||
+      between > INT64_MAX / 64 / std::max<int64_t>(images, 1) ||
       between * images < largeBytes)
     return std::nullopt;
 

@@ -127,14 +127,16 @@ bool KernelRows::visit(linalg::GenericOp op) {
   if (!image || !row || image == row)
     return false;
 
-  int64_t points = window.extent;
+  uint64_t points = window.extent;
   for (auto [loop, turns] : llvm::enumerate(op.getStaticLoopRanges()))
     if (loop != image.getPosition() && loop != row.getPosition()) {
       if (ShapedType::isDynamic(turns))
         return false;
-      points *= turns;
+      points = llvm::SaturatingMultiply<uint64_t>(points, turns);
     }
-  flops += points * flopsOfPoint(op);
+  // More than that is no matter of bands.
+  constexpr uint64_t most = uint64_t(1) << 32;
+  flops += int64_t(std::min(points, most)) * flopsOfPoint(op);
 
   for (OpOperand &operand : op->getOpOperands()) {
     RowAccess access;
@@ -176,7 +178,8 @@ bool KernelRows::analyze() {
       return false;
     result = border.getSource();
   }
-  if (cast<RankedTensorType>(result.getType()).getRank() < 3 ||
+  auto type = cast<RankedTensorType>(result.getType());
+  if (type.getRank() < 3 || !type.getElementType().isIntOrFloat() ||
       isa<BlockArgument>(result))
     return false;
   accesses.resize(source.getNumArguments());
