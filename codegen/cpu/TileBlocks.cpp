@@ -268,7 +268,7 @@ void TileEmitter::prefetchRows() {
     sum = arith::AddIOp::create(b, loc, sum, term);
   };
   int64_t stride = 1;
-  for (size_t dim = shape.size(); dim-- > 0; stride *= shape[dim]) {
+  for (size_t dim = shape.size(); dim-- > 0;) {
     AffineExpr expr = access.position[dim];
     bool isReduced = llvm::any_of(tiling.reductions, [&](unsigned loop) {
       return expr.isFunctionOfDim(loop);
@@ -276,6 +276,8 @@ void TileEmitter::prefetchRows() {
     add(isReduced ? step : start, reader.at(expr), stride);
     if (expr.isFunctionOfDim(*tiling.row))
       add(start, kernel.index(rows()), stride);
+    if (dim > 0) // the outermost one may be open
+      stride *= shape[dim];
   }
   add(start, step, rows());
   // Behind the last tile is nothing to ask for.
