@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 
 namespace K = keratin::backend;
@@ -261,6 +262,22 @@ TEST_F(Config, KeepsTheOldValueWhenANewOneIsRefused) {
   EXPECT_THROW(K::set_image_data_format("last"), Error);
   EXPECT_EQ(K::floatx(), DType::Float32);
   EXPECT_EQ(K::epsilon(), 1e-7);
+  EXPECT_EQ(K::image_data_format(), "channels_last");
+}
+
+TEST_F(Config, IsAskedOfWhoeverHoldsIt) {
+  auto source = std::make_shared<K::ConfigSource>();
+  source->floatx = [] { return std::optional(DType::Float64); };
+  source->epsilon = [] { return std::optional<double>(); };
+  source->image_data_format = [] {
+    return std::optional<std::string>("channels_first");
+  };
+  K::set_config_source(source);
+  EXPECT_EQ(K::floatx(), DType::Float64);
+  EXPECT_EQ(K::image_data_format(), "channels_first");
+  EXPECT_EQ(K::epsilon(), 1e-7) << "which the source does not know";
+  K::set_config_source(nullptr);
+  EXPECT_EQ(K::floatx(), DType::Float32);
   EXPECT_EQ(K::image_data_format(), "channels_last");
 }
 
