@@ -14,7 +14,7 @@ extern "C" {
 
 /// Version of the structures below and of what models take for granted of the
 /// hooks; a model carries the one it was built with.
-#define KTN_ABI_VERSION 1
+#define KTN_ABI_VERSION 2
 /// Alignment in bytes of arenas and weights.
 #define KTN_ALIGNMENT 64
 #define KTN_MAX_RANK 8
