@@ -6,10 +6,10 @@
 //
 //   "keratin": {"target": "native", "threads": 4, "cache": "/tmp/cache"}
 //
-// which are compile_target, compute_precision, num_threads and what keratin/cache.h tells. The
-// file is read at the first use; one that is not valid throws an Error that
-// names the file, the key, the value and what is allowed. Any thread may call
-// these functions.
+// which are compile_target, compute_precision, num_threads and what
+// keratin/cache.h tells. The file is read at the first use; one that is not
+// valid throws an Error that names the file, the key, the value and what is
+// allowed. Any thread may call these functions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CONFIG_H
