@@ -25,7 +25,7 @@ struct Attention {
 };
 
 /// The parts of `kernel`; null when it is something else.
-std::optional<Attention> findAttention(Kernel &kernel, const VectorUnit &unit);
+std::optional<Attention> attentionOf(Kernel &kernel, const VectorUnit &unit);
 
 /// Emits `kernel` if it is attention: a block of queries at a time goes through
 /// all three steps, and its scores are in a panel that the second cache holds.

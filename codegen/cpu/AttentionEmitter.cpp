@@ -446,7 +446,7 @@ void AttentionEmitter::run() {
 }
 
 bool emitAttention(Kernel &kernel, const VectorUnit &unit) {
-  std::optional<Attention> attention = findAttention(kernel, unit);
+  std::optional<Attention> attention = attentionOf(kernel, unit);
   if (!attention)
     return false;
   AttentionEmitter emitter(kernel, unit, *attention);

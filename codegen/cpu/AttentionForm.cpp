@@ -29,7 +29,7 @@ unsigned Attention::valuesLoop(unsigned axis) const {
 
 /// Whether `op` sums up products of two tensors that are read along plain
 /// loops, all of one type.
-static bool isProduct(linalg::GenericOp op) {
+static bool isPlainProduct(linalg::GenericOp op) {
   if (op.getNumDpsInputs() != 2 || op->getNumResults() != 1 ||
       op.getNumReductionLoops() == 0 ||
       !linalg::detail::isContractionBody(
@@ -130,11 +130,11 @@ static bool sortLoops(Attention &attention) {
   return most > 1;
 }
 
-std::optional<Attention> findAttention(Kernel &kernel, const VectorUnit &unit) {
+std::optional<Attention> attentionOf(Kernel &kernel, const VectorUnit &unit) {
   Attention attention;
   SmallVector<linalg::GenericOp> ops(kernel.from().getOps<linalg::GenericOp>());
   for (linalg::GenericOp op : ops) {
-    if (!isProduct(op))
+    if (!isPlainProduct(op))
       continue;
     if (attention.values)
       return std::nullopt;
