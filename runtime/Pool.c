@@ -1,10 +1,10 @@
 //===- Pool.c - the threads of ktn_parallel_for --------------------------===//
 //
-// One pool for the process. A call offers its work as a number of seats;
-// workers take a seat, then parts of the work, and leave; the caller does parts
-// too, withdraws the free seats when no part is left, and waits for those who
-// have one. Workers look for work for a while before they sleep, for the next
-// kernel of a model comes soon.
+// One pool for the process. A call offers its work to the first few workers, a
+// seat for each; they take their seat, then parts of the work, and leave; the
+// caller does parts too, withdraws the offer when no part is left, and waits
+// for those who have a seat. Workers look for work for a while before they
+// sleep, for the next kernel of a model comes soon.
 //
 // Each thread has a range of the parts, the same share of any work: what it
 // wrote as the rows of one kernel is still in its cache when it reads them as
@@ -42,13 +42,14 @@ enum {
 };
 
 // What is offered: the number of the offer in the upper half, so that no two
-// look alike, then the free seats, then the seats taken. A change of it is what
-// workers wait for.
+// look alike, then the workers that it is for, 1 to this number, then the seats
+// taken. Each takes one seat at most: its range is that of its own number. A
+// change of the offer's number is what workers wait for.
 static _Alignas(line) _Atomic uint64_t offer;
-static const uint64_t one_offer = (uint64_t)1 << 32, one_seat = 1 << 16,
+static const uint64_t one_offer = (uint64_t)1 << 32, one_worker = 1 << 16,
                       one_taken = 1;
 static uint32_t number_of(uint64_t state) { return (uint32_t)(state >> 32); }
-static uint32_t seats_of(uint64_t state) { return state >> 16 & 0xFFFF; }
+static uint32_t workers_of(uint64_t state) { return state >> 16 & 0xFFFF; }
 static uint32_t taken_of(uint64_t state) { return state & 0xFFFF; }
 
 // The work of the offer. Written by who holds the pool while no seat is taken.
@@ -223,7 +224,7 @@ static uint64_t wait_for_offer(uint32_t seen) {
 
 static void leave_seat(void) {
   uint64_t state = atomic_fetch_sub(&offer, one_taken) - one_taken;
-  if (taken_of(state) != 0 || seats_of(state) != 0 ||
+  if (taken_of(state) != 0 || workers_of(state) != 0 ||
       !atomic_load(&caller_sleeps))
     return;
   pthread_mutex_lock(&lock);
@@ -247,9 +248,8 @@ static void *worker_main(void *start) {
     if (atomic_load(&stopping))
       return NULL;
     seen = number_of(state);
-    while (number_of(state) == seen && seats_of(state) != 0)
-      if (atomic_compare_exchange_weak(&offer, &state,
-                                       state - one_seat + one_taken)) {
+    while (number_of(state) == seen && (uint32_t)thread <= workers_of(state))
+      if (atomic_compare_exchange_weak(&offer, &state, state + one_taken)) {
         do_parts(thread);
         leave_seat();
         break;
@@ -357,13 +357,14 @@ void ktn_parallel_for(ktn_task_t task, void *work, int64_t count) {
   job.threads = (int)threads;
   open_all_ranges();
   uint64_t number = number_of(atomic_load(&offer)) + (uint64_t)1;
-  atomic_store(&offer, number * one_offer + (uint64_t)(threads - 1) * one_seat);
+  atomic_store(&offer,
+               number * one_offer + (uint64_t)(threads - 1) * one_worker);
   wake_workers();
 
   in_task = 1;
   do_parts(0);
   in_task = 0;
-  atomic_fetch_and(&offer, ~((uint64_t)0xFFFF * one_seat));
+  atomic_fetch_and(&offer, ~((uint64_t)0xFFFF * one_worker));
   wait_for_taken_seats();
   atomic_flag_clear(&held);
 }
