@@ -195,6 +195,20 @@ def FuseElementwise : Pass<"ktn-fuse-elementwise", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def SkipUnread : Pass<"ktn-skip-unread", "::mlir::func::FuncOp"> {
+  let summary = "Compute only those elements that are read";
+  let description = [{
+    Where all that reads the result of a `linalg.generic` goes along an axis in steps, as a 1 x 1 convolution
+    with a stride does, the op computes what is read and nothing between. Then it goes along its own operands
+    in steps, and so on: of a residual block in front of such a convolution the last window is the first that computes
+    less. The numbers are the same.
+
+    Requires: `ktn-fuse-elementwise`.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def FormKernels : Pass<"ktn-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Partition the function into kernels";
   let description = [{

@@ -97,8 +97,10 @@ static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
     unrolling.unrollFactor = options.unrollFactor;
     pm.addNestedPass<func::FuncOp>(createUnrollLoops(unrolling));
   }
-  if (options.optimize)
+  if (options.optimize) {
     pm.addNestedPass<func::FuncOp>(createFuseElementwise());
+    pm.addNestedPass<func::FuncOp>(createSkipUnread());
+  }
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
