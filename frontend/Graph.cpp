@@ -393,6 +393,7 @@ void Graph::inheritTraits(Operation *op) {
     for (Block &block : region)
       if (!block.empty())
         inherit(&block.back());
+  found &= ~OfLayer;
   if (found)
     for (Value result : op->getResults())
       traits[result] = found;

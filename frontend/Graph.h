@@ -126,11 +126,12 @@ public:
   /// Gives a variable a value of its dtype and shape.
   void assign(Variable &variable, Array value);
 
-  /// What an op has of its operands.
-  enum Trait : uint8_t { UsesPhase = 1, Assigns = 2 };
+  /// What is known of a value. All but the last an op has of its operands.
+  enum Trait : uint8_t { UsesPhase = 1, Assigns = 2, OfLayer = 4 };
   bool hasTrait(mlir::Value value, Trait trait) const {
     return traits.lookup(value) & trait;
   }
+  void addTrait(mlir::Value value, Trait trait) { traits[value] |= trait; }
 
   mlir::Operation *append(std::string_view mnemonic, const Tensors &operands,
                           const Attributes &attributes, size_t required);

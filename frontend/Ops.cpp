@@ -39,6 +39,13 @@ Tensor cast(const Tensor &x, DType dtype) {
   return emit("cast", {x}, {{"dtype", dtype}});
 }
 
+Tensor cast_to_floatx(const Tensor &x) {
+  requireTensor(x, "cast_to_floatx", "x");
+  return cast(x, floatx());
+}
+
+Array cast_to_floatx(const Array &x) { return x.to(floatx()); }
+
 /// Integer tensors divide as floats that hold them.
 static Tensor asFloat(const Tensor &x) {
   if (!x.id() || isFloat(dtype(x)) || dtype(x) == DType::Bool)

@@ -4,6 +4,8 @@
 #include "ir/Ktn.h"
 #include "keratin/backend.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 using namespace mlir;
 
 namespace keratin::backend {
@@ -104,6 +106,29 @@ static std::shared_ptr<Variable> variableOf(const Tensor &x) {
 }
 
 bool is_variable(const Tensor &x) { return variableOf(x) != nullptr; }
+
+/// Throws Error for a number as well as for `None`.
+static void requireValue(const Tensor &x, std::string_view function) {
+  requireTensor(x, function, "x");
+  if (!x.id())
+    throw Error(std::string(function) + ": x is the number " +
+                llvm::formatv("{0}", x.number()).str() +
+                ", expected a tensor of a graph");
+}
+
+bool is_keras_tensor(const Tensor &x) {
+  requireValue(x, "is_keras_tensor");
+  const std::shared_ptr<Graph> &graph = Graph::ownerOf(x);
+  Graph::Lock lock(graph);
+  return graph->hasTrait(Graph::valueOf(x), Graph::OfLayer);
+}
+
+void mark_as_keras_tensor(const Tensor &x) {
+  requireValue(x, "mark_as_keras_tensor");
+  const std::shared_ptr<Graph> &graph = Graph::ownerOf(x);
+  Graph::Lock lock(graph);
+  graph->addTrait(Graph::valueOf(x), Graph::OfLayer);
+}
 
 std::string name(const Tensor &x) {
   if (!x.id())

@@ -186,5 +186,8 @@ Model keratin::loadModel(const std::string &path, const ModelOptions &options) {
     model.inputs.push_back(value.tensor);
   for (const Value &value : read.outputs)
     model.outputs.push_back(value.tensor);
+  for (const K::Tensors &tensors : {model.inputs, model.outputs})
+    for (const K::Tensor &tensor : tensors)
+      K::mark_as_keras_tensor(tensor);
   return model;
 }

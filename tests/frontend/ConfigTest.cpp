@@ -10,6 +10,7 @@
 #include <optional>
 
 namespace K = keratin::backend;
+using keratin::Array;
 using keratin::DType;
 using keratin::Error;
 using testing::AllOf;
@@ -263,6 +264,25 @@ TEST_F(Config, KeepsTheOldValueWhenANewOneIsRefused) {
   EXPECT_EQ(K::floatx(), DType::Float32);
   EXPECT_EQ(K::epsilon(), 1e-7);
   EXPECT_EQ(K::image_data_format(), "channels_last");
+}
+
+TEST_F(Config, SaysWhatFloatsBecome) {
+  K::reload_config();
+  Array numbers = Array::of<int32_t>({2}, {-3, 4});
+  EXPECT_EQ(K::cast_to_floatx(numbers).dtype(), DType::Float32);
+  K::set_floatx("float64");
+  Array cast = K::cast_to_floatx(numbers);
+  EXPECT_EQ(cast.dtype(), DType::Float64);
+  EXPECT_EQ(cast.at(0), -3);
+  EXPECT_EQ(K::dtype(K::cast_to_floatx(K::constant(numbers))), DType::Float64);
+  EXPECT_THROW(K::cast_to_floatx(K::Tensor()), Error);
+}
+
+TEST(Decorators, GiveTheFunctionItself) {
+  auto twice = [](const K::Tensor &x) { return x * 2.0; };
+  K::Tensor x = K::constant(3);
+  EXPECT_EQ(K::eval(K::symbolic(twice)(x)).at(0), 6);
+  EXPECT_EQ(K::eval(K::eager(twice)(x)).at(0), 6);
 }
 
 TEST_F(Config, IsAskedOfWhoeverHoldsIt) {

@@ -138,6 +138,9 @@ TEST(Model, NamesInputsAndOutputsAsTheFileDoes) {
   EXPECT_THAT(model.outputNames, ElementsAre("score", "difference"));
   EXPECT_THAT(K::int_shape(model.inputs[2]), ElementsAre(K::None, 4));
   EXPECT_THAT(K::int_shape(model.outputs[0]), ElementsAre(K::None, 2));
+  EXPECT_TRUE(K::is_keras_tensor(model.inputs[1]));
+  EXPECT_TRUE(K::is_keras_tensor(model.outputs[0]));
+  EXPECT_FALSE(K::is_keras_tensor(model.outputs[0] * 2.0));
 }
 
 TEST(Model, NumbersTheOutputsOfOneLayer) {

@@ -277,6 +277,15 @@ TEST(ShapeErrors, GraphsDoNotMix) {
   refuses([&] { x + y; }, "two graphs", "clear_session");
 }
 
+TEST(Names, OfScopesEndWithThem) {
+  {
+    auto block = K::name_scope("block1");
+    auto layer = K::name_scope("conv");
+    EXPECT_EQ(K::current_name_scope(), "block1/conv");
+  }
+  EXPECT_EQ(K::current_name_scope(), "");
+}
+
 TEST(Names, AreUniqueAndScoped) {
   K::NameScope scope("names");
   K::Tensor a = K::variable(Array::full({2}, 1), "kernel");

@@ -291,6 +291,15 @@ TEST(ControlDependencies, AreMadeByUpdatesToConstants) {
   EXPECT_EQ(valueOf(w), 0);
 }
 
+TEST(ControlDependencies, HaveKerasNameToo) {
+  K::Tensor v = scalar(1), after;
+  {
+    auto assigned = K::control_dependencies({K::update_add(v, 1.0)});
+    after = v * 10.0;
+  }
+  EXPECT_EQ(valueOf(after), 20);
+}
+
 TEST(ControlDependencies, Nest) {
   K::Tensor a = scalar(1), b = scalar(2), sum;
   {
@@ -482,6 +491,19 @@ TEST(Variables, AreToldFromOtherTensors) {
   EXPECT_FALSE(K::is_placeholder(v));
   EXPECT_TRUE(K::is_tensor(c));
   EXPECT_FALSE(K::is_tensor(2.0));
+}
+
+TEST(KerasTensors, AreWhatLayersMark) {
+  K::Tensor p = K::placeholder({2}), q = p + 1.0;
+  EXPECT_FALSE(K::is_keras_tensor(p));
+  K::mark_as_keras_tensor(p);
+  EXPECT_TRUE(K::is_keras_tensor(p));
+  EXPECT_FALSE(K::is_keras_tensor(q)) << "made before";
+  EXPECT_FALSE(K::is_keras_tensor(p * 2.0)) << "made after";
+  EXPECT_THAT([] { K::is_keras_tensor(1.0); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("is_keras_tensor"),
+                                         HasSubstr("the number 1"))));
+  EXPECT_THROW(K::mark_as_keras_tensor({}), Error);
 }
 
 TEST(VariableErrors, NameBothShapes) {

@@ -197,6 +197,13 @@ std::vector<Row> elementwiseRows() {
        .formula = [](const std::vector<Values> &x) { return x[0]; },
        .dtypes = {DType::Int32},
        .hasGradient = false});
+  rows.push_back(
+      {.name = "cast_to_floatx",
+       .shapes = {{tableBatch, 9}},
+       .op = [](const K::Tensors &x) { return K::cast_to_floatx(x[0]); },
+       .formula = [](const std::vector<Values> &x) { return x[0]; },
+       .dtypes = {DType::Int32},
+       .hasGradient = false});
   return rows;
 }
 

@@ -73,6 +73,11 @@ public:
   NameScope &operator=(const NameScope &) = delete;
 };
 
+/// The scope under Keras' name: `auto layer = K::name_scope("conv");`
+[[nodiscard]] inline NameScope name_scope(std::string_view name) {
+  return NameScope(name);
+}
+
 /// "block1/conv", or empty outside of any.
 std::string current_name_scope();
 
@@ -91,6 +96,17 @@ public:
   ControlDependencies(const ControlDependencies &) = delete;
   ControlDependencies &operator=(const ControlDependencies &) = delete;
 };
+
+/// The scope under Keras' name: `auto counted = K::control_dependencies({…});`
+[[nodiscard]] inline ControlDependencies
+control_dependencies(const Tensors &control_inputs) {
+  return ControlDependencies(control_inputs);
+}
+
+/// What Keras decorates its functions with. Every function here builds a graph
+/// and there is no eager mode: both give `func` itself.
+template <typename F> F symbolic(F func) { return func; }
+template <typename F> F eager(F func) { return func; }
 
 /// Counts calls for each prefix in the current graph, from 1.
 int64_t get_uid(std::string_view prefix = "");
@@ -169,6 +185,12 @@ bool is_tensor(const Tensor &x);
 bool is_placeholder(const Tensor &x);
 /// Whether x is state, which set_value and updates change.
 bool is_variable(const Tensor &x);
+/// Whether a layer of Keras has x as its input or output, as the inputs and
+/// outputs of a loaded model are, and not just functions of the backend. Throws
+/// Error for a number or `None`.
+bool is_keras_tensor(const Tensor &x);
+/// Makes x what is_keras_tensor tells: for code that builds layers.
+void mark_as_keras_tensor(const Tensor &x);
 /// The name of a placeholder or variable; empty for others.
 std::string name(const Tensor &x);
 
@@ -277,6 +299,9 @@ Tensor operator>=(const Tensor &a, const Tensor &b);
 
 /// `x` itself when it has the dtype.
 Tensor cast(const Tensor &x, DType dtype);
+/// `x` as floatx(), as Keras' layers take the weights that a user has.
+Tensor cast_to_floatx(const Tensor &x);
+Array cast_to_floatx(const Array &x);
 /// x^2.
 Tensor square(const Tensor &x);
 /// Negative numbers count as 0.

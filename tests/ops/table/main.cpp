@@ -30,9 +30,17 @@ static std::string readFile(const std::string &path) {
 static void readFunctions(const std::string &path, std::set<std::string> &names,
                           std::set<std::string> &ofTensors) {
   static const std::regex declaration(
-      R"((?:^|\n)([A-Z]\w*|bool|void|double|u?int64_t|std::[\w:<>, ]+) (\w+)\()");
-  static const std::set<std::string> others = {
-      "Array", "CompileCacheStatistics", "DType", "Dim", "Function", "Shape"};
+      R"((?:^|\n)(?:template <typename F> |\[\[nodiscard\]\] inline )?)"
+      R"(([A-Z]\w*|bool|void|double|u?int64_t|std::[\w:<>, ]+)\s(\w+)\()");
+  static const std::set<std::string> others = {"Array",
+                                               "CompileCacheStatistics",
+                                               "ControlDependencies",
+                                               "DType",
+                                               "Dim",
+                                               "F",
+                                               "Function",
+                                               "NameScope",
+                                               "Shape"};
   std::string content = readFile(path);
   for (std::sregex_iterator found(content.begin(), content.end(), declaration),
        end;
