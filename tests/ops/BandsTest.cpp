@@ -3,17 +3,11 @@
 // Each is compared with what -O0 computes: every image as a whole.
 //
 //===----------------------------------------------------------------------===//
-#include "keratin/backend.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
+#include "FormTest.h"
 
 namespace K = keratin::backend;
 using keratin::Array;
-using keratin::DType;
+using namespace keratin::optest;
 
 namespace {
 
@@ -30,20 +24,8 @@ struct Case {
   const char *format = "channels_last";
 };
 
-class Bands : public testing::TestWithParam<Case> {
+class Bands : public FormTest<Case> {
 protected:
-  void TearDown() override { K::set_num_threads(0); }
-
-  /// Numbers in [-1, 1) that look random.
-  Array numbers(const K::Shape &shape) {
-    Array array(DType::Float32, shape);
-    for (int64_t index = 0; index < array.size(); ++index) {
-      state = state * 1664525u + 1013904223u;
-      array.set(index, double(state >> 8) / 8388608.0 - 1);
-    }
-    return array;
-  }
-
   K::Shape shapeOfImages(int64_t images) {
     const K::Shape &image = GetParam().image;
     if (std::string(GetParam().format) == "channels_first")
@@ -72,62 +54,26 @@ protected:
     K::Tensor beside = K::placeholder(K::int_shape(narrow));
     return K::function({x, beside}, {narrow + beside});
   }
-
-  std::vector<Array> inputsOf(const K::Function &function) {
-    std::vector<Array> inputs;
-    for (const K::TensorInfo &input : function.inputs()) {
-      K::Shape shape = input.shape;
-      shape[0] = GetParam().image[0];
-      inputs.push_back(numbers(shape));
-    }
-    return inputs;
-  }
-
-  uint32_t state = 1;
 };
 
 TEST_P(Bands, GiveWhatWholeImagesGive) {
   K::Function function = block();
-  std::vector<Array> inputs = inputsOf(function);
-  K::CompileSettings settings;
-  settings.optimize = false;
-  function.configure(settings);
-  Array expected = function(inputs)[0];
-  settings.optimize = true;
-  function.configure(settings);
-  Array result = function(inputs)[0];
-  ASSERT_EQ(result.size(), expected.size());
-  double most = 0, error = 0;
-  for (int64_t index = 0; index < result.size(); ++index) {
-    most = std::max(most, std::fabs(expected.at(index)));
-    error = std::max(error, std::fabs(result.at(index) - expected.at(index)));
-  }
-  EXPECT_LE(error, 1e-5 * most);
+  std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
+  Array expected = plainResult(function, inputs);
+  EXPECT_LE(relativeError(function(inputs)[0], expected), 1e-5);
 }
 
 TEST_P(Bands, AreWhatIsCompiled) {
   K::SaveOptions options;
   options.batch = GetParam().isOpen ? K::None : GetParam().image[0];
-  std::vector<std::string> ops;
-  for (const K::KernelInfo &kernel : block().kernels(options))
-    ops.push_back(kernel.op);
+  std::vector<std::string> ops = kernelOps(block(), options);
   EXPECT_EQ(std::count(ops.begin(), ops.end(), "bands"), 1);
   EXPECT_EQ(std::count(ops.begin(), ops.end(), "depthwise"), 0);
 }
 
 TEST_P(Bands, DoNotDependOnThreads) {
   K::Function function = block();
-  std::vector<Array> inputs = inputsOf(function);
-  K::set_num_threads(1);
-  Array expected = function(inputs)[0];
-  for (int threads : {2, 3, 7}) {
-    K::set_num_threads(threads);
-    Array result = function(inputs)[0];
-    EXPECT_EQ(std::memcmp(result.data(), expected.data(),
-                          static_cast<size_t>(result.size()) * sizeof(float)),
-              0)
-        << threads << " threads";
-  }
+  expectSameBitsOnThreads(function, inputsOf(function, GetParam().image[0]));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -3,17 +3,12 @@
 // Each is compared with what -O0 computes: plain sums over the window.
 //
 //===----------------------------------------------------------------------===//
-#include "keratin/backend.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
+#include "FormTest.h"
 
 namespace K = keratin::backend;
 using keratin::Array;
 using keratin::DType;
+using namespace keratin::optest;
 
 namespace {
 
@@ -31,62 +26,24 @@ std::string nameOf(const Case &c) {
   return name + std::to_string(c.filters) + "_" + c.padding;
 }
 
-class Winograd : public testing::TestWithParam<Case> {
+class Winograd : public FormTest<Case> {
 protected:
-  void TearDown() override { K::set_num_threads(0); }
-
-  /// Numbers in [-1, 1) that look random.
-  Array numbers(const K::Shape &shape) {
-    Array array(GetParam().dtype, shape);
-    for (int64_t index = 0; index < array.size(); ++index) {
-      state = state * 1664525u + 1013904223u;
-      array.set(index, double(state >> 8) / 8388608.0 - 1);
-    }
-    return array;
-  }
-
   /// A convolution with all that an epilogue may have, of any batch.
   K::Function layer() {
     const Case &c = GetParam();
     K::Shape image = c.image;
     image[0] = K::None;
     K::Tensor x = K::placeholder(image, c.dtype);
-    K::Tensor sum =
-        K::conv2d(x, K::constant(numbers({3, 3, c.image[3], c.filters})),
-                  {1, 1}, c.padding, "channels_last");
+    K::Tensor sum = K::conv2d(
+        x, K::constant(numbers({3, 3, c.image[3], c.filters}, c.dtype)), {1, 1},
+        c.padding, "channels_last");
     K::Shape shape = K::int_shape(sum);
     K::Tensor beside = K::placeholder(shape, c.dtype);
-    K::Tensor biased =
-        K::bias_add(sum, K::constant(numbers({c.filters})), "channels_last");
+    K::Tensor biased = K::bias_add(
+        sum, K::constant(numbers({c.filters}, c.dtype)), "channels_last");
     return K::function({x, beside}, {K::relu(biased) + beside});
   }
-
-  std::vector<Array> inputsOf(const K::Function &function, int64_t images) {
-    std::vector<Array> inputs;
-    for (const K::TensorInfo &input : function.inputs()) {
-      K::Shape shape = input.shape;
-      shape[0] = images;
-      inputs.push_back(numbers(shape));
-    }
-    return inputs;
-  }
-
-  uint32_t state = 1;
 };
-
-double largest(const Array &array) {
-  double most = 0;
-  for (int64_t index = 0; index < array.size(); ++index)
-    most = std::max(most, std::fabs(array.at(index)));
-  return most;
-}
-
-double largestDifference(const Array &one, const Array &other) {
-  double most = 0;
-  for (int64_t index = 0; index < one.size(); ++index)
-    most = std::max(most, std::fabs(one.at(index) - other.at(index)));
-  return most;
-}
 
 } // namespace
 
@@ -94,17 +51,13 @@ TEST_P(Winograd, GivesWhatSumsOverTheWindowGive) {
   const Case &c = GetParam();
   K::Function function = layer();
   std::vector<Array> inputs = inputsOf(function, c.image[0]);
+  Array expected = plainResult(function, inputs);
   K::CompileSettings settings;
-  settings.optimize = false;
-  function.configure(settings);
-  Array expected = function(inputs)[0];
-  settings.optimize = true;
   for (const char *form : {"2", "4"}) {
     settings.winograd = form;
     function.configure(settings);
-    double error = largestDifference(function(inputs)[0], expected);
-    EXPECT_LE(error,
-              (c.dtype == DType::Float64 ? 1e-13 : 1e-5) * largest(expected))
+    EXPECT_LE(relativeError(function(inputs)[0], expected),
+              c.dtype == DType::Float64 ? 1e-13 : 1e-5)
         << "F(" << form << ")";
   }
 }
@@ -115,9 +68,7 @@ TEST_P(Winograd, IsWhatIsCompiled) {
       K::SaveOptions options;
       options.winograd = form;
       options.batch = batch;
-      std::vector<std::string> ops;
-      for (const K::KernelInfo &kernel : layer().kernels(options))
-        ops.push_back(kernel.op);
+      std::vector<std::string> ops = kernelOps(layer(), options);
       EXPECT_EQ(
           std::count(ops.begin(), ops.end(), "winograd" + std::string(form)),
           1);
@@ -132,17 +83,7 @@ TEST_P(Winograd, DoesNotDependOnThreads) {
     K::CompileSettings settings;
     settings.winograd = form;
     function.configure(settings);
-    K::set_num_threads(1);
-    Array expected = function(inputs)[0];
-    for (int threads : {2, 3, 7}) {
-      K::set_num_threads(threads);
-      Array result = function(inputs)[0];
-      EXPECT_EQ(std::memcmp(result.data(), expected.data(),
-                            static_cast<size_t>(result.size()) *
-                                keratin::dtypeSize(result.dtype())),
-                0)
-          << threads << " threads";
-    }
+    expectSameBitsOnThreads(function, inputs);
   }
 }
 
