@@ -1,6 +1,7 @@
 //===- Attention.cpp - products with weights of rows between --------------===//
 #include "passes/Attention.h"
 
+#include "ir/RowSoftmax.h"
 #include "passes/KernelGroups.h"
 #include "passes/OpKinds.h"
 
@@ -29,6 +30,7 @@ private:
   bool findScores(Value weights);
   bool staysInside(Operation *op);
   bool fitsRows();
+  bool isSoftmax();
   bool hasRows(OpOperand &weights, OpOperand &vectors);
 
   linalg::GenericOp values, scores;
@@ -123,6 +125,17 @@ bool AttentionFinder::staysInside(Operation *op) {
          });
 }
 
+/// Whether what is between is elementwise and then a softmax: rows of any
+/// length can be gone over in blocks.
+bool AttentionFinder::isSoftmax() {
+  std::optional<RowSoftmax> softmax =
+      rowSoftmaxOf(between.back()->getResult(0));
+  SmallVector<linalg::GenericOp> before;
+  return softmax &&
+         lastOfChain(scores->getResult(0), before) == softmax->given &&
+         between.size() == before.size() + 4 && startsFromZero(values);
+}
+
 /// Whether what is between follows row by row from the scores, with a reduction
 /// of the row among it.
 bool AttentionFinder::fitsRows() {
@@ -143,7 +156,8 @@ bool AttentionFinder::fitsRows() {
             generic.getMatchingIndexingMap(&operand).isIdentity()))
         return false;
   }
-  return reduces && row.bytes() <= mostBytes;
+  bool isStatic = llvm::none_of(row.row(), ShapedType::isDynamic);
+  return reduces && (row.bytes() <= mostBytes || (isStatic && isSoftmax()));
 }
 
 /// Whether some axis of the scores goes along rows of queries that share their

@@ -3,6 +3,7 @@
 #define KERATIN_CODEGEN_CPU_ATTENTION_H
 
 #include "codegen/cpu/RowEmitter.h"
+#include "ir/RowSoftmax.h"
 
 #include <optional>
 
@@ -16,12 +17,17 @@ struct Attention {
   mlir::OpOperand *weights = nullptr, *vectors = nullptr; ///< of `values`
   RowBlock rows; ///< what makes weights of scores; its axis is of the queries
   unsigned column = 0; ///< the loop of `values` along what a value consists of
+  /// What `rows` are, if they are a softmax that can be computed in blocks.
+  std::optional<RowSoftmax> softmax;
 
   /// Axes of the scores.
   unsigned axes() const;
   /// The loop of either product along `axis` of the scores.
   unsigned scoresLoop(unsigned axis) const;
   unsigned valuesLoop(unsigned axis) const;
+  /// Static numbers, or ShapedType::kDynamic.
+  int64_t queryCount() const;
+  int64_t keyCount() const;
 };
 
 /// The parts of `kernel`; null when it is something else.
@@ -29,8 +35,9 @@ std::optional<Attention> attentionOf(Kernel &kernel, const VectorUnit &unit);
 
 /// Emits `kernel` if it is attention: a block of queries at a time goes through
 /// all three steps, and its scores are in a panel that the second cache holds.
-/// False, with nothing emitted, for any other kernel.
-bool emitAttention(Kernel &kernel, const VectorUnit &unit);
+/// Of more than `mostKeys` keys a block of queries sees some at a time, if its
+/// rows are a softmax. False, with nothing emitted, for any other kernel.
+bool emitAttention(Kernel &kernel, const VectorUnit &unit, int64_t mostKeys);
 
 } // namespace keratin
 

@@ -6,7 +6,8 @@
 // matrix of all queries by all keys is never in memory.
 //
 //===----------------------------------------------------------------------===//
-#include "codegen/cpu/Attention.h"
+#include "codegen/cpu/AttentionPlan.h"
+#include "codegen/cpu/RunningRows.h"
 #include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,6 +15,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -22,41 +24,35 @@ namespace keratin {
 
 namespace {
 
-/// How large the blocks of attention are.
-struct AttentionPlan {
-  Tiling scores, values;
-  int64_t queries = 1; ///< in a block
-  int64_t stride = 1;  ///< elements from row to row of the panel
-  /// Whether keys and values are put in order once for several blocks.
-  bool ordersOnce = false;
-};
-
 class AttentionEmitter {
 public:
   AttentionEmitter(Kernel &kernel, const VectorUnit &unit,
                    const Attention &attention)
       : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), unit(unit),
-        attention(attention), rows(attention.rows) {}
+        attention(attention), rows(this->attention.rows) {}
 
-  bool plan();
+  bool plan(int64_t mostKeys);
   void run();
 
 private:
   int64_t scoresExtent(unsigned axis);
-  Tiling tilingOf(linalg::GenericOp op, unsigned row, unsigned lane,
-                  OpOperand *blocked);
-  void pickTiles();
-  void pickPanelOfValues();
-  void pickBlock();
   int64_t partsOfScratch(int64_t bytes);
   void placeMemory();
   Value slice(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides);
+  Value onStack(ArrayRef<int64_t> shape);
+  void placeRunning();
   void renameKeys();
-  void collectOutputs();
   void emitAround(unsigned axis, std::optional<unsigned> shared);
   void emitOrder();
   void emitBlocks(bool shared);
   void emitBlock();
+  void emitWeights(std::pair<Value, Value> columns);
+  void emitValues(ArrayRef<Output> results, std::pair<Value, Value> keys);
+  void startRunning();
+  void emitRunningBlock();
+  void finishRunning();
+  SmallVector<unsigned> axesOfSums();
+  SmallVector<AffineExpr> originOfPanel(linalg::GenericOp op);
   TilesWithin within(linalg::GenericOp op,
                      llvm::function_ref<unsigned(unsigned)> loopOf);
 
@@ -65,12 +61,17 @@ private:
   Location loc;
   const VectorUnit &unit;
   Attention attention;
-  RowBlock rows;
+  RowBlock &rows;
   AttentionPlan sizes;
   SmallVector<Output> outputs;
   int64_t bytes = 4;                ///< of an element
   Value keysInOrder, valuesInOrder; ///< all blocks of them
   std::pair<Value, Value> scratch;  ///< and where in it is room
+
+  // Of rows that are gone over in blocks.
+  RunningRows running;
+  Value panelOfKeys, panelOfValues;                        ///< of one tile
+  Value mostOfRows, totalOfRows, factorOfRows, sumsOfRows; ///< memory
 };
 
 } // namespace
@@ -79,159 +80,18 @@ int64_t AttentionEmitter::scoresExtent(unsigned axis) {
   return staticLoopExtent(attention.scores, attention.scoresLoop(axis));
 }
 
-//===----------------------------------------------------------------------===//
-// Sizes
-//===----------------------------------------------------------------------===//
-
-/// The loops of a product, but for the sizes of its tiles: columns outside of
-/// the rows, for which `blocked` is copied to a panel.
-Tiling AttentionEmitter::tilingOf(linalg::GenericOp op, unsigned row,
-                                  unsigned lane, OpOperand *blocked) {
-  Tiling tiling;
-  tiling.levels = {{Tiling::Kind::Columns, lane}, {Tiling::Kind::Rows, row}};
-  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
-    if (kind == utils::IteratorType::reduction)
-      tiling.reductions.push_back(loop);
-  tiling.lane = lane;
-  tiling.row = row;
-  tiling.lanes =
-      std::min<uint64_t>(lanesOf(op->getResult(0), unit),
-                         llvm::bit_ceil(uint64_t(staticLoopExtent(op, lane))));
-  tiling.blocked = blocked;
-  tiling.panel = blocked != nullptr;
-  return tiling;
-}
-
-/// Bytes between the elements of two turns of `loop` of `op`.
-static int64_t bytesApart(linalg::GenericOp op, OpOperand *operand,
-                          unsigned loop) {
-  auto type = cast<RankedTensorType>(operand->get().getType());
-  int64_t apart = type.getElementTypeBitWidth() / 8;
-  AffineMap map = op.getMatchingIndexingMap(operand);
-  for (unsigned dim = type.getRank(); dim-- > 0;) {
-    if (map.getDimPosition(dim) == loop || type.isDynamicDim(dim))
-      break;
-    apart *= type.getDimSize(dim);
-  }
-  return apart;
-}
-
-/// Tiles of one height for both products, so that blocks of queries are whole
-/// tiles of either.
-void AttentionEmitter::pickTiles() {
-  unsigned last = attention.axes() - 1;
-  int64_t queries = scoresExtent(rows.axis), keys = scoresExtent(last);
-  int64_t most = std::min(
-      queries, cachedRows(bytesApart(attention.scores, attention.queries,
-                                     attention.scoresLoop(rows.axis))));
-  int64_t depth = 1;
-  for (unsigned loop : sizes.scores.reductions)
-    depth *= staticLoopExtent(attention.scores, loop);
-  int64_t columns = staticLoopExtent(attention.values, attention.column);
-  int64_t best = INT64_MAX;
-  auto widest = [&](Tiling &tiling, int64_t columns, int64_t height,
-                    int64_t mostVectors) {
-    int64_t vectors = llvm::divideCeil(columns, tiling.lanes);
-    int64_t best = INT64_MAX;
-    for (int64_t width = 1; width <= std::min(vectors, mostVectors); ++width) {
-      TileSize size = {unsigned(height), unsigned(width)};
-      if ((height + 1) * width + 1 > unit.registers)
-        break;
-      if (int64_t cost = productCost(queries, vectors, size); cost < best) {
-        best = cost;
-        tiling.size = size;
-      }
-    }
-    return best;
-  };
-  // A panel of the keys of one tile is on the stack.
-  constexpr int64_t keyBytes = 64 << 10;
-  int64_t mostKeys =
-      std::max<int64_t>(keyBytes / (depth * bytes * sizes.scores.lanes), 1);
-  for (int64_t height = 1; height <= most; ++height) {
-    Tiling scores = sizes.scores, values = sizes.values;
-    int64_t first = widest(scores, keys, height, mostKeys);
-    int64_t second = widest(values, columns, height, 8);
-    if (first == INT64_MAX || second == INT64_MAX)
-      break;
-    int64_t cost = first * depth + second * keys;
-    if (cost < best) {
-      best = cost;
-      sizes.scores.size = scores.size;
-      sizes.values.size = values.size;
-    }
-  }
-}
-
-/// Values that are not one behind the other are copied to a panel, so many at a
-/// time as the stack has room for: lines at one distance share ways of caches.
-void AttentionEmitter::pickPanelOfValues() {
-  constexpr int64_t panelBytes = 128 << 10;
-  linalg::GenericOp values = attention.values;
-  Tiling &tiling = sizes.values;
-  unsigned key = tiling.reductions[0];
-  auto type = cast<ShapedType>(attention.vectors->get().getType());
-  LaneAccess access = laneAccess(
-      type, values.getMatchingIndexingMap(attention.vectors).getResults(),
-      attention.column);
-  if (access == LaneAccess::Contiguous &&
-      bytesApart(values, attention.vectors, key) ==
-          bytes * staticLoopExtent(values, attention.column))
-    return;
-  int64_t keys = staticLoopExtent(values, key);
-  int64_t fitting =
-      panelBytes / (int64_t(tiling.size.vectors) * tiling.lanes * bytes);
-  if (keys > fitting && !sizes.ordersOnce) {
-    if (!holdsSums(values, outputs))
-      return;
-    tiling.blockStep = llvm::divideCeil(keys, llvm::divideCeil(keys, fitting));
-  }
-  tiling.blocked = attention.vectors;
-  tiling.panel = true;
-}
-
-/// As many queries at a time as their scores have room for in the second cache
-/// beside keys and values: for each block all keys are put in order.
-void AttentionEmitter::pickBlock() {
-  constexpr int64_t panelBytes = 512 << 10, mostQueries = 144;
-  int64_t height = sizes.scores.size.rows;
-  int64_t keys = scoresExtent(attention.axes() - 1);
-  int64_t all = scoresExtent(rows.axis);
-  sizes.stride = llvm::alignTo(keys, 16);
-  if (cachedRows(sizes.stride * bytes) < height)
-    sizes.stride += 16;
-  int64_t fitting = std::clamp<int64_t>(panelBytes / (sizes.stride * bytes),
-                                        height, mostQueries);
-  fitting = fitting / height * height;
-  // Blocks of about one size.
-  int64_t blocks = llvm::divideCeil(all, fitting);
-  sizes.queries = llvm::alignTo(llvm::divideCeil(all, blocks), height);
-  sizes.ordersOnce = blocks > 1;
-}
-
 /// Whether there are sizes for the kernel.
-bool AttentionEmitter::plan() {
-  unsigned last = attention.axes() - 1;
-  for (unsigned axis : {rows.axis, last})
-    if (ShapedType::isDynamic(scoresExtent(axis)))
-      return false;
+bool AttentionEmitter::plan(int64_t mostKeys) {
   bytes = getElementTypeOrSelf(rows.given).getIntOrFloatBitWidth() / 8;
-  sizes.scores = tilingOf(attention.scores, attention.scoresLoop(rows.axis),
-                          attention.scoresLoop(last), attention.keys);
-  sizes.values = tilingOf(attention.values, attention.valuesLoop(rows.axis),
-                          attention.column, nullptr);
-  collectOutputs();
-  pickTiles();
-  pickBlock();
-  pickPanelOfValues();
-  return true;
-}
-
-void AttentionEmitter::collectOutputs() {
   for (auto [number, result] : llvm::enumerate(kernel.results())) {
     Position position = *positionOf(result, attention.values);
     outputs.push_back({result, position, kernel.destination(number), position});
   }
+  std::optional<AttentionPlan> found = planAttention(
+      attention, unit, holdsSums(attention.values, outputs), mostKeys);
+  if (found)
+    sizes = *found;
+  return found.has_value();
 }
 
 //===----------------------------------------------------------------------===//
@@ -267,6 +127,13 @@ Value AttentionEmitter::slice(ArrayRef<int64_t> shape,
   return part;
 }
 
+Value AttentionEmitter::onStack(ArrayRef<int64_t> shape) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&kernel.to().front());
+  auto type = MemRefType::get(shape, getElementTypeOrSelf(rows.given));
+  return memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64));
+}
+
 /// A small panel is on the stack.
 void AttentionEmitter::placeMemory() {
   constexpr int64_t stackBytes = 96 << 10;
@@ -274,10 +141,7 @@ void AttentionEmitter::placeMemory() {
   SmallVector<int64_t> shape = {sizes.queries, sizes.stride};
   int64_t count = sizes.queries * sizes.stride;
   if (!sizes.ordersOnce && count * bytes <= stackBytes) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&kernel.to().front());
-    rows.panel = memref::AllocaOp::create(
-        b, loc, MemRefType::get(shape, element), b.getI64IntegerAttr(64));
+    rows.panel = onStack(shape);
     return;
   }
   SmallVector<int64_t> keys, values;
@@ -321,7 +185,7 @@ void AttentionEmitter::renameKeys() {
 
 /// Where the tiles of `op` are: on all axes but those of the queries and the
 /// keys, and in the block of queries. Behind the loops of `op`, and those that
-/// a tile makes of its own, is a coordinate for the start of that.
+/// a tile makes of its own, are coordinates for where the panel starts.
 TilesWithin
 AttentionEmitter::within(linalg::GenericOp op,
                          llvm::function_ref<unsigned(unsigned)> loopOf) {
@@ -331,37 +195,212 @@ AttentionEmitter::within(linalg::GenericOp op,
       place.coordinates.push_back({loopOf(axis), rows.around[axis]});
   unsigned start = op.getNumLoops() + spareCoordinates;
   place.coordinates.push_back({start, rows.from});
+  if (rows.first)
+    place.coordinates.push_back({start + 1, rows.first});
   place.rows = {rows.from, rows.to};
   return place;
 }
 
-void AttentionEmitter::emitBlock() {
-  auto coordinate = [&](unsigned loop) {
-    return getAffineDimExpr(loop, b.getContext());
-  };
-  unsigned last = attention.axes() - 1;
-  linalg::GenericOp scores = attention.scores, values = attention.values;
-  auto scoresLoop = [&](unsigned axis) { return attention.scoresLoop(axis); };
-  auto valuesLoop = [&](unsigned axis) { return attention.valuesLoop(axis); };
+/// Those coordinates as expressions.
+SmallVector<AffineExpr> AttentionEmitter::originOfPanel(linalg::GenericOp op) {
+  unsigned start = op.getNumLoops() + spareCoordinates;
+  SmallVector<AffineExpr> origin = {getAffineDimExpr(start, b.getContext())};
+  if (rows.first)
+    origin.push_back(getAffineDimExpr(start + 1, b.getContext()));
+  return origin;
+}
 
-  AffineExpr start = coordinate(scores.getNumLoops() + spareCoordinates);
-  Position inPanel = {coordinate(scoresLoop(rows.axis)) - start,
-                      coordinate(scoresLoop(last))};
+/// Fills the panel with scores, and makes weights of them row by row. `columns`
+/// are the tiles of keys; null for all.
+void AttentionEmitter::emitWeights(std::pair<Value, Value> columns) {
+  unsigned last = attention.axes() - 1;
+  linalg::GenericOp scores = attention.scores;
+  auto loopOf = [&](unsigned axis) { return attention.scoresLoop(axis); };
+  Position inPanel = {getAffineDimExpr(loopOf(rows.axis), b.getContext()),
+                      getAffineDimExpr(loopOf(last), b.getContext())};
+  for (auto [place, origin] : llvm::zip(inPanel, originOfPanel(scores)))
+    place = place - origin;
   Output panel = {rows.given, *positionOf(rows.given, scores), rows.panel,
                   inPanel};
-  TilesWithin place = within(scores, scoresLoop);
+  TilesWithin place = within(scores, loopOf);
   place.blocks = keysInOrder;
+  place.panel = panelOfKeys;
+  place.columns = columns;
   emitTilesWithin(kernel, scores, sizes.scores, panel, place);
   emitRowBlock(kernel, rows, unit);
-  place = within(values, valuesLoop);
-  place.blocks = valuesInOrder;
-  place.parts.push_back(
-      {rows.result,
-       {rows.panel,
-        {rows.axis, last},
-        coordinate(values.getNumLoops() + spareCoordinates)}});
-  emitTilesWithin(kernel, values, sizes.values, outputs, place);
 }
+
+/// Sums up values by the weights in the panel, of the `keys` that it has; null
+/// for all.
+void AttentionEmitter::emitValues(ArrayRef<Output> results,
+                                  std::pair<Value, Value> keys) {
+  linalg::GenericOp values = attention.values;
+  SmallVector<AffineExpr> origin = originOfPanel(values);
+  TilesWithin place =
+      within(values, [&](unsigned axis) { return attention.valuesLoop(axis); });
+  place.blocks = valuesInOrder;
+  place.panel = panelOfValues;
+  place.sums = keys;
+  place.parts.push_back(
+      {rows.result, {rows.panel, {rows.axis, attention.axes() - 1}, origin}});
+  if (sizes.isRunning) {
+    place.parts.push_back(
+        {running.factor, {factorOfRows, {rows.axis}, {origin[0]}}});
+    place.parts.push_back(
+        {running.sums, {sumsOfRows, axesOfSums(), {origin[0]}}});
+  }
+  emitTilesWithin(kernel, values, sizes.values, results, place);
+}
+
+void AttentionEmitter::emitBlock() {
+  if (sizes.isRunning)
+    return emitRunningBlock();
+  emitWeights({});
+  emitValues(outputs, {});
+}
+
+//===----------------------------------------------------------------------===//
+// Running sums
+//===----------------------------------------------------------------------===//
+
+/// The axes of the sums of values that go along queries and along a value.
+SmallVector<unsigned> AttentionEmitter::axesOfSums() {
+  linalg::GenericOp values = attention.values;
+  AffineMap map = values.getIndexingMapMatchingResult(values->getOpResult(0));
+  SmallVector<unsigned> axes;
+  for (unsigned loop : {attention.valuesLoop(rows.axis), attention.column})
+    axes.push_back(
+        *map.getResultPosition(getAffineDimExpr(loop, b.getContext())));
+  return axes;
+}
+
+/// Memory for a block of scores, and for what is kept of the blocks before.
+void AttentionEmitter::placeRunning() {
+  running = makeRunning(kernel, attention);
+  int64_t columns =
+      llvm::alignTo(staticLoopExtent(attention.values, attention.column), 16);
+  int64_t queries = llvm::alignTo(sizes.queries, 16);
+  int64_t count = queries * (sizes.stride + columns + 3);
+  scratch = kernel.addScratch(getElementTypeOrSelf(rows.given), count,
+                              partsOfScratch(count * bytes));
+  auto panelOf = [&](linalg::GenericOp op, const Tiling &tiling) -> Value {
+    if (!tiling.panel)
+      return {};
+    SmallVector<int64_t> shape = blocksShape(kernel, op, tiling);
+    shape[0] = 1;
+    return onStack(shape);
+  };
+  panelOfKeys = panelOf(attention.scores, sizes.scores);
+  panelOfValues = panelOf(attention.values, sizes.values);
+  rows.panel = slice({queries, sizes.stride}, {sizes.stride, 1});
+  sumsOfRows = slice({queries, columns}, {columns, 1});
+  for (Value *memory : {&mostOfRows, &totalOfRows, &factorOfRows})
+    *memory = slice({queries}, {1});
+}
+
+/// Before the first block of keys there is nothing.
+void AttentionEmitter::startRunning() {
+  Value zero = arith::ConstantOp::create(
+      b, loc, b.getZeroAttr(getElementTypeOrSelf(rows.given)));
+  Value least = kernel.scalar(running.least);
+  int64_t columns = cast<MemRefType>(sumsOfRows.getType()).getDimSize(1);
+  auto type = VectorType::get(sizes.values.lanes, zero.getType());
+  Value zeros = vector::BroadcastOp::create(b, loc, type, zero);
+  Value count = arith::SubIOp::create(b, loc, rows.to, rows.from);
+  emitLoop(b, loc, kernel.index(0), count, kernel.index(1), {},
+           [&](Value row, ValueRange) -> SmallVector<Value> {
+             memref::StoreOp::create(b, loc, least, mostOfRows, row);
+             memref::StoreOp::create(b, loc, zero, totalOfRows, row);
+             emitLoop(b, loc, kernel.index(0), kernel.index(columns),
+                      kernel.index(sizes.values.lanes), {},
+                      [&](Value column, ValueRange) -> SmallVector<Value> {
+                        vector::StoreOp::create(b, loc, zeros, sumsOfRows,
+                                                ValueRange{row, column});
+                        return {};
+                      });
+             return {};
+           });
+}
+
+/// A block of queries sees a block of keys after the other.
+void AttentionEmitter::emitRunningBlock() {
+  int64_t keys = attention.keyCount();
+  int64_t width = int64_t(sizes.scores.size.vectors) * sizes.scores.lanes;
+  Position place = {
+      getAffineDimExpr(attention.valuesLoop(rows.axis), b.getContext()),
+      getAffineDimExpr(attention.column, b.getContext())};
+  auto some = [&](Value first, int64_t count) {
+    rows.first = first;
+    rows.count = count;
+    rows.known = {{running.most, mostOfRows}, {running.total, totalOfRows}};
+    rows.kept = {{running.factor, factorOfRows},
+                 {running.nextTotal, totalOfRows},
+                 {running.nextMost, mostOfRows}};
+    Value number = arith::DivUIOp::create(b, loc, first, kernel.index(width));
+    Value next = arith::AddIOp::create(
+        b, loc, number, kernel.index(llvm::divideCeil(count, width)));
+    emitWeights({number, next});
+    linalg::GenericOp values = attention.values;
+    Position inSums = place;
+    inSums[0] = inSums[0] - originOfPanel(values)[0];
+    Output sums = {values->getResult(0),
+                   *positionOf(values->getResult(0), values), sumsOfRows,
+                   inSums};
+    Value end = arith::AddIOp::create(b, loc, first, kernel.index(count));
+    emitValues(sums, {first, end});
+  };
+  startRunning();
+  int64_t whole = keys / sizes.keys * sizes.keys;
+  if (whole != 0)
+    emitLoop(b, loc, kernel.index(0), kernel.index(whole),
+             kernel.index(sizes.keys), {},
+             [&](Value first, ValueRange) -> SmallVector<Value> {
+               some(first, sizes.keys);
+               return {};
+             });
+  if (whole != keys)
+    some(kernel.index(whole), keys - whole);
+  finishRunning();
+}
+
+/// Computes the outputs of the block of queries from the sums.
+void AttentionEmitter::finishRunning() {
+  linalg::GenericOp values = attention.values;
+  LaneReader reader(kernel);
+  reader.setLane(attention.column);
+  for (unsigned axis = 0; axis + 1 < attention.axes(); ++axis)
+    reader.bind(attention.valuesLoop(axis), rows.around[axis]);
+  Position point;
+  for (unsigned loop = 0; loop < values.getNumLoops(); ++loop)
+    point.push_back(staticLoopExtent(values, loop) == 1
+                        ? getAffineConstantExpr(0, b.getContext())
+                        : getAffineDimExpr(loop, b.getContext()));
+  int64_t columns = staticLoopExtent(values, attention.column);
+  int64_t lanes = sizes.values.lanes, whole = columns / lanes * lanes;
+  emitTurns(kernel, reader, rows.from, rows.to, 1, [&](Value query) {
+    reader.bind(attention.valuesLoop(rows.axis), query);
+    Value row = arith::SubIOp::create(b, loc, query, rows.from);
+    Value total = memref::LoadOp::create(b, loc, totalOfRows, row);
+    auto some = [&](Value column, unsigned width) {
+      LaneReader::Scope scope(reader);
+      reader.bind(attention.column, column);
+      auto type = VectorType::get(width, total.getType());
+      Value sums = vector::LoadOp::create(b, loc, type, sumsOfRows,
+                                          ValueRange{row, column});
+      Value divisor = vector::BroadcastOp::create(b, loc, type, total);
+      sums = arith::DivFOp::create(b, loc, sums, divisor);
+      storeOutputs(reader, values, outputs, point, width, sums);
+    };
+    emitTurns(kernel, reader, kernel.index(0), kernel.index(whole), lanes,
+              [&](Value column) { some(column, lanes); });
+    if (whole != columns)
+      some(kernel.index(whole), columns - whole);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of queries
+//===----------------------------------------------------------------------===//
 
 /// Puts keys and values in the order of tiles.
 void AttentionEmitter::emitOrder() {
@@ -425,7 +464,7 @@ void AttentionEmitter::emitAround(unsigned axis,
 }
 
 void AttentionEmitter::run() {
-  placeMemory();
+  sizes.isRunning ? placeRunning() : placeMemory();
   renameKeys();
   unsigned last = attention.axes() - 1;
   rows.around.assign(last, kernel.index(0));
@@ -445,12 +484,12 @@ void AttentionEmitter::run() {
     kernel.emitOnce([&] { emitAround(0, std::nullopt); });
 }
 
-bool emitAttention(Kernel &kernel, const VectorUnit &unit) {
+bool emitAttention(Kernel &kernel, const VectorUnit &unit, int64_t mostKeys) {
   std::optional<Attention> attention = attentionOf(kernel, unit);
   if (!attention)
     return false;
   AttentionEmitter emitter(kernel, unit, *attention);
-  if (!emitter.plan())
+  if (!emitter.plan(mostKeys))
     return false;
   emitter.run();
   return true;

@@ -27,6 +27,14 @@ unsigned Attention::valuesLoop(unsigned axis) const {
   return loopOf(values, weights, axis);
 }
 
+int64_t Attention::queryCount() const {
+  return staticLoopExtent(scores, scoresLoop(rows.axis));
+}
+
+int64_t Attention::keyCount() const {
+  return staticLoopExtent(scores, scoresLoop(axes() - 1));
+}
+
 /// Whether `op` sums up products of two tensors that are read along plain
 /// loops, all of one type.
 static bool isPlainProduct(linalg::GenericOp op) {
@@ -47,19 +55,6 @@ static bool isPlainProduct(linalg::GenericOp op) {
 static bool isElementwise(linalg::GenericOp op) {
   return op.getNumReductionLoops() == 0 && op->getNumResults() == 1 &&
          op.getIndexingMapMatchingResult(op->getOpResult(0)).isIdentity();
-}
-
-/// The only op that reads `value`, if that is elementwise, at the position that
-/// it computes; null otherwise.
-static linalg::GenericOp followerOf(Value value) {
-  if (!value.hasOneUse())
-    return {};
-  OpOperand &use = *value.use_begin();
-  auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
-  return op && isElementwise(op) && op.isDpsInput(&use) &&
-                 op.getMatchingIndexingMap(&use).isIdentity()
-             ? op
-             : linalg::GenericOp();
 }
 
 /// Sorts the operands of the products.
@@ -146,17 +141,14 @@ std::optional<Attention> attentionOf(Kernel &kernel, const VectorUnit &unit) {
   // What each score gives by itself is computed with it.
   RowBlock &rows = attention.rows;
   rows.given = attention.scores->getResult(0);
-  llvm::SmallPtrSet<Operation *, 4> withScores;
-  while (linalg::GenericOp next = followerOf(rows.given)) {
-    withScores.insert(next);
-    rows.given = next->getResult(0);
-  }
+  SmallVector<linalg::GenericOp> withScores;
+  rows.given = lastOfChain(rows.given, withScores);
   if (!sortOperands(attention) || !sortLoops(attention))
     return std::nullopt;
   rows.result = attention.weights->get();
   for (linalg::GenericOp op : ops) {
     if (op == attention.scores || op == attention.values ||
-        withScores.contains(op))
+        llvm::is_contained(withScores, op))
       continue;
     Value result = op->getResult(0);
     if (!dependsOn(result, attention.scores))
@@ -173,6 +165,12 @@ std::optional<Attention> attentionOf(Kernel &kernel, const VectorUnit &unit) {
         return positionOf(result, attention.values).has_value();
       }))
     return std::nullopt;
+  attention.softmax = rowSoftmaxOf(rows.result);
+  // Nothing but the four ops of it.
+  if (attention.softmax &&
+      (attention.softmax->given != rows.given || rows.ops.size() != 4 ||
+       !startsFromZero(attention.values)))
+    attention.softmax.reset();
   return attention;
 }
 

@@ -44,6 +44,9 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
     factor is packed in pairs then (codegen/cpu/PairPacking.h), `ktn.packed =
     {block, dim, outer, pairs}`. Tile registers are LLVM intrinsics already.
 
+    Attention over more than `attention-keys` keys goes over them in blocks, with
+    running maxima, totals and sums of values, where its rows are a softmax.
+
     What no tile fits becomes the loops of `ktn-emit-plain-loops`.
 
     With `parallel`, a kernel whose calls have work for several threads gets the
@@ -66,6 +69,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "number of vector registers of the target">,
     Option<"parallel", "parallel", "bool", "false",
            "let calls do large kernels in parts">,
+    Option<"attentionKeys", "attention-keys", "int64_t", "16384",
+           "keys of attention whose scores are there together">,
     Option<"winograd", "winograd", "::keratin::Winograd",
            "::keratin::Winograd::Off",
            "how convolutions of 3x3 windows are computed",

@@ -189,7 +189,7 @@ void EmitTiles::runOnOperation() {
     if (parts.lookup(func.getName()) > 1)
       kernel.allowParts();
     if (!emitTileForm(kernel, unit, winograd, dots) &&
-        !(isTileForm(kernel) && emitAttention(kernel, unit)) &&
+        !(isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) &&
         !emitGates(kernel, unit) && !emitRows(kernel, unit)) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))

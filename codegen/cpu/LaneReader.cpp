@@ -210,8 +210,8 @@ Position LaneReader::Part::place(ArrayRef<AffineExpr> position) const {
   Position place;
   for (unsigned dim : dims)
     place.push_back(position[dim]);
-  if (origin)
-    place[0] = canonical(place[0] - origin);
+  for (auto [index, origin] : llvm::zip(place, origins))
+    index = canonical(index - origin);
   return place;
 }
 

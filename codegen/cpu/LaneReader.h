@@ -103,11 +103,11 @@ public:
   void forgetPacked(mlir::Value tensor) { packed.erase(tensor); }
 
   /// A part of a tensor: a memref of the dimensions `dims` of it, along the
-  /// first of which it starts at `origin`; null is 0.
+  /// first of which it starts at `origins`; at 0 along the others.
   struct Part {
     mlir::Value memref;
     llvm::SmallVector<unsigned> dims;
-    mlir::AffineExpr origin = {};
+    llvm::SmallVector<mlir::AffineExpr> origins = {};
 
     /// Where in the memref the `position` of the tensor is.
     Position place(llvm::ArrayRef<mlir::AffineExpr> position) const;

@@ -37,6 +37,8 @@ public:
       : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
         unit(unit), ops(block.ops), results({block.result}), block(&block) {
     done.insert(block.given);
+    for (const auto &[value, memory] : block.kept)
+      results.push_back(value);
   }
 
   bool matches();
@@ -77,6 +79,8 @@ private:
             unsigned width);
   LaneReader::Part memoryFor(Value value);
   LaneReader::Part inPanel();
+  LaneReader::Part perRow(Value memory);
+  int64_t length() const;
   bool takesPlaceOfGiven(Value value);
   Position point(int64_t offset);
 
@@ -288,7 +292,7 @@ bool RowEmitter::nextPass(Pass &pass) {
       pass.stored.insert(result);
     }
   // Long bodies hide the latency of the sums by themselves.
-  auto vectors = int64_t(llvm::divideCeil(extents.back(), lanes));
+  auto vectors = int64_t(llvm::divideCeil(length(), lanes));
   pass.streams = std::clamp<int64_t>(vectors, 1, expensive ? 2 : 4);
   return !pass.reductions.empty() || !pass.stored.empty();
 }
@@ -307,7 +311,21 @@ Position RowEmitter::point(int64_t offset) {
 
 /// The rows of the panel.
 LaneReader::Part RowEmitter::inPanel() {
-  return {block->panel, {block->axis, loops - 1}, reader.symbol(block->from)};
+  LaneReader::Part part = {
+      block->panel, {block->axis, loops - 1}, {reader.symbol(block->from)}};
+  if (block->first)
+    part.origins.push_back(reader.symbol(block->first));
+  return part;
+}
+
+/// One element for each row of the panel.
+LaneReader::Part RowEmitter::perRow(Value memory) {
+  return {memory, {block->axis}, {reader.symbol(block->from)}};
+}
+
+/// How many elements of the row the innermost loop goes along.
+int64_t RowEmitter::length() const {
+  return block && block->count != 0 ? block->count : extents.back();
 }
 
 /// Whether nothing but `value` needs what rows follow from any more: each
@@ -365,9 +383,14 @@ void RowEmitter::turn(const Pass &pass, Sums &sums, unsigned stream,
 }
 
 RowEmitter::Sums RowEmitter::alongLane(const Pass &pass, Sums sums) {
-  int64_t extent = extents.back(), step = int64_t(lanes) * pass.streams;
+  int64_t extent = length(), step = int64_t(lanes) * pass.streams;
   int64_t whole = extent / step * step;
   unsigned lane = loops - 1;
+  auto place = [&](Value offset) -> Value {
+    if (!block || !block->first)
+      return offset;
+    return arith::AddIOp::create(b, loc, block->first, offset);
+  };
   auto turns = [&](Sums &next, int64_t left) {
     for (unsigned stream = 0; stream < pass.streams; ++stream)
       if (int64_t offset = int64_t(stream) * lanes; offset < left)
@@ -378,13 +401,13 @@ RowEmitter::Sums RowEmitter::alongLane(const Pass &pass, Sums sums) {
     sums = emitLoop(b, loc, kernel.index(0), kernel.index(whole),
                     kernel.index(step), sums, [&](Value iv, ValueRange inner) {
                       LaneReader::Scope scope(reader);
-                      reader.bind(lane, iv);
+                      reader.bind(lane, place(iv));
                       Sums next(inner);
                       turns(next, step);
                       return next;
                     });
   LaneReader::Scope scope(reader);
-  reader.bind(lane, kernel.index(whole));
+  reader.bind(lane, place(kernel.index(whole)));
   turns(sums, extent - whole);
   return sums;
 }
@@ -435,15 +458,28 @@ void RowEmitter::emitRow() {
   LaneReader::Scope scope(reader);
   for (Pass pass; nextPass(pass); pass = Pass())
     emitPass(pass);
+  struct Single {
+    Lanes value;
+    Value memref;
+    Position place;
+  };
+  SmallVector<Single> singles;
   for (auto [number, result] : llvm::enumerate(results)) {
     if (isWhole(result))
       continue;
     Position position(ArrayRef(point(0)).take_front(rows));
     position.resize(cast<RankedTensorType>(result.getType()).getRank(),
                     getAffineConstantExpr(0, b.getContext()));
-    reader.write(reader.read(result, position, 0), kernel.destination(number),
-                 position, 0);
+    Lanes value = reader.read(result, position, 0);
+    if (!block) {
+      singles.push_back({value, kernel.destination(number), position});
+      continue;
+    }
+    LaneReader::Part part = perRow(block->kept[number - 1].second);
+    singles.push_back({value, part.memref, part.place(position)});
   }
+  for (const Single &single : singles)
+    reader.write(single.value, single.memref, single.place, 0);
 }
 
 void RowEmitter::run() {
@@ -467,6 +503,8 @@ void RowEmitter::run() {
 void RowEmitter::runBlock() {
   reader.setLane(loops - 1);
   reader.setPart(block->given, inPanel());
+  for (const auto &[value, memory] : block->known)
+    reader.setPart(value, perRow(memory));
   for (auto [axis, place] : llvm::enumerate(block->around))
     reader.bind(axis, place);
   emitLoop(b, loc, block->from, block->to, kernel.index(1), {},

@@ -22,6 +22,14 @@ struct RowBlock {
   /// The rows, and where on the other leading axes they are.
   mlir::Value from, to;
   llvm::SmallVector<mlir::Value> around;
+  /// Where along a row the panel starts, and how many elements it has of it;
+  /// null and 0 for all of the row.
+  mlir::Value first;
+  int64_t count = 0;
+  /// What there is one of in a row, with memory for the rows from `from` on:
+  /// what is there before, and what of that kind is to be kept, written after
+  /// all of it is computed.
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> known, kept;
 };
 
 /// Whether `emitRowBlock` knows how to compute `block`, of which no places need

@@ -44,7 +44,11 @@ void TileEmitter::enter(const TilesWithin &place) {
   for (const auto &[tensor, part] : place.parts)
     reader.setPart(tensor, part);
   blocksAround[*tiling.row] = place.rows;
-  panel = place.blocks;
+  columnsWithin = place.columns;
+  isPartOfSums = place.sums.first != nullptr;
+  if (isPartOfSums)
+    block = place.sums;
+  panel = place.blocks ? place.blocks : place.panel;
   if (tiling.blocked)
     layOutBlocks();
 }
@@ -66,7 +70,7 @@ void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
   if (!outer.empty())
     return span(outer[0], kernel.index(0), kernel.loopExtent(root, outer[0]), 1,
                 [&] { emitBlocks(outer.drop_front()); });
-  if (tiling.blockStep == 0)
+  if (tiling.blockStep == 0 || isPartOfSums)
     return emitLevel(0);
   unsigned loop = tiling.reductions[tiling.outerReductions];
   Value extent = kernel.loopExtent(root, loop);
@@ -236,6 +240,8 @@ void TileEmitter::emitColumns(bool shared, Then then) {
       shared ? kernel.share(number, 1) : std::pair(kernel.index(0), number);
   if (shared)
     sharedColumns = {from, to};
+  if (columnsWithin.first)
+    std::tie(from, to) = columnsWithin;
   auto turns = [&](Value from, Value to, llvm::function_ref<void(Value)> body) {
     std::optional<int64_t> first = getConstantIntValue(from);
     std::optional<int64_t> last = getConstantIntValue(to);

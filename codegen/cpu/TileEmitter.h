@@ -45,11 +45,18 @@ struct TilesWithin {
   /// and the spare coordinates.
   llvm::SmallVector<std::pair<unsigned, mlir::Value>> coordinates;
   std::pair<mlir::Value, mlir::Value> rows; ///< first and end
+  /// First and end of the blocks of columns, by their numbers, and of the
+  /// turns of the reduction, at most `blockStep` of them; null for all. The
+  /// sums of a part of a reduction are outputs like those of all of it.
+  std::pair<mlir::Value, mlir::Value> columns = {}, sums = {};
   /// Tensors that are computed before, and where.
   llvm::SmallVector<std::pair<mlir::Value, LaneReader::Part>> parts;
   /// All blocks of the operand that is wanted in a panel, of `blocksShape`, if
   /// they are there before; the panel has one block otherwise.
   mlir::Value blocks = {};
+  /// Memory for that one block, for several parts of the root to share; null
+  /// for memory of its own.
+  mlir::Value panel = {};
 };
 
 /// The shape of all blocks of the operand that `tiling` wants in a panel.

@@ -127,6 +127,10 @@ private:
 
   /// Where the blocks of loops that are emitted start and end.
   llvm::DenseMap<unsigned, std::pair<mlir::Value, mlir::Value>> blocksAround;
+  /// Whether that is all that this emitter has to do of it.
+  bool isPartOfSums = false;
+  /// The blocks of columns that this emitter has of all.
+  std::pair<mlir::Value, mlir::Value> columnsWithin;
   /// The blocks of columns that this call has of all.
   std::pair<mlir::Value, mlir::Value> sharedColumns;
   mlir::Value nextBlock;   ///< of columns

@@ -118,7 +118,7 @@ void TileEmitter::emitTile() {
   LaneReader::Scope scope(reader);
   auto reductions =
       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions);
-  if (!tiling.inBlocks())
+  if (!tiling.inBlocks() || isPartOfSums)
     return finishTile(reduce(reductions, startSums()));
   auto either = [&](bool last, TypeRange types, llvm::function_ref<Sums()> then,
                     llvm::function_ref<Sums()> otherwise) {

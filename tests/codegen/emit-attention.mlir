@@ -1,5 +1,6 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s --check-prefix=PANEL
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 attention-keys=96" --split-input-file | FileCheck %s --check-prefix=RUNNING
 // RUN: keratin-opt %s --ktn-emit-plain-loops --split-input-file | FileCheck %s --check-prefix=PLAIN
 
 // Keys are copied to a panel in the order of tiles; scores, 8 queries by three
@@ -25,6 +26,8 @@
 // CHECK:         vector.store %{{.+}}, %arg4[
 // PANEL-LABEL: func private @attention(
 // PANEL-NOT:     ktn.scratch
+// RUNNING-LABEL: func private @attention(
+// RUNNING-NOT:     ktn.scratch
 // PLAIN-LABEL: func private @attention(
 // PLAIN-NOT:     vector
 #map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
@@ -108,6 +111,29 @@ func.func private @attention(%arg0: tensor<?x32x16xf32>, %arg1: tensor<?x40x16xf
 // Many queries are done in blocks, with keys put in order before.
 // What has no room on the stack is in the arena.
 // CHECK-LABEL: func private @blocks(
+// With room for fewer keys a block of queries goes over them in blocks: the
+// maxima, totals and sums of values so far are beside the scores, and outputs
+// are divided by the totals after the last block.
+// RUNNING-LABEL: func private @blocks(
+// RUNNING-SAME:    {ktn.scratch}
+// RUNNING:         %[[SCORES:.+]] = memref.reinterpret_cast {{.+}} strides: [96, 1]
+// RUNNING:         %[[SUMS:.+]] = memref.reinterpret_cast {{.+}} strides: [16, 1]
+// RUNNING:         %[[MOST:.+]] = memref.reinterpret_cast {{.+}} strides: [1]
+// RUNNING:         %[[TOTAL:.+]] = memref.reinterpret_cast {{.+}} strides: [1]
+// RUNNING:         memref.store {{.+}}, %[[MOST]]
+// RUNNING:         memref.store {{.+}}, %[[TOTAL]]
+// RUNNING:         vector.store {{.+}}, %[[SUMS]]
+// RUNNING:         scf.for {{.+}} step %c96
+// RUNNING:           vector.store {{.+}}, %[[SCORES]]
+// RUNNING:           memref.load %[[MOST]]
+// RUNNING:           arith.maximumf
+// RUNNING:           math.exp
+// RUNNING:           vector.store {{.+}}, %[[SCORES]]
+// RUNNING:           memref.store {{.+}}, %[[MOST]]
+// RUNNING:           vector.load %[[SUMS]]
+// RUNNING:           vector.store {{.+}}, %[[SUMS]]
+// RUNNING:         memref.load %[[TOTAL]]
+// RUNNING:         arith.divf
 // PANEL-LABEL: func private @blocks(
 // PANEL-SAME:    {ktn.scratch}
 // PANEL-NOT:     memref.alloca() {{.+}}x640x640

@@ -55,15 +55,14 @@ protected:
           K::reshape(K::arange(0, c.keys), {1, 1, 1, c.keys}));
     case Mask::Late: {
       // Whole blocks of keys are not seen, at the start or at the end.
-      K::Tensor first = K::reshape(K::arange(0, c.queries) * 400.0,
-                                   {1, 1, c.queries, 1});
+      K::Tensor query =
+          K::reshape(K::arange(0, c.queries), {1, 1, c.queries, 1});
       K::Tensor key = K::reshape(K::arange(0, c.keys), {1, 1, 1, c.keys});
-      K::Tensor isEven =
-          K::equal(K::reshape(K::arange(0, c.queries), {1, 1, c.queries, 1}) -
-                       K::floor(first / 800.0) * 2.0,
-                   0.0);
-      return K::where(isEven, K::greater_equal(key, first),
-                      K::less_equal(key, first));
+      K::Tensor place = query * K::Tensor(400), half(double(c.queries / 2));
+      return K::logical_or(
+          K::logical_and(K::less(query, half), K::greater_equal(key, place)),
+          K::logical_and(K::greater_equal(query, half),
+                         K::less_equal(key, place)));
     }
     case Mask::Full:
       return K::greater(place({c.batch, c.heads, c.queries, c.keys}), -0.25);

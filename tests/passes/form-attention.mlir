@@ -435,3 +435,128 @@ func.func @narrow(%queries: tensor<?x32x16xbf16>, %keys: tensor<?x40x16xbf16>, %
   } -> tensor<?x32x16xf32>
   return %o : tensor<?x32x16xf32>
 }
+
+// -----
+
+#maps = affine_map<(q, k) -> (q, k)>
+#row = affine_map<(q, k) -> (q)>
+#queries = affine_map<(q, k, d) -> (q, d)>
+#keys = affine_map<(q, k, d) -> (k, d)>
+#scores = affine_map<(q, k, d) -> (q, k)>
+#weights = affine_map<(q, e, k) -> (q, k)>
+#values = affine_map<(q, e, k) -> (k, e)>
+#sums = affine_map<(q, e, k) -> (q, e)>
+
+// A softmax can be computed in blocks, however long its rows are, and also when
+// weights are multiplied by something.
+// CHECK-LABEL: func @long_softmax(
+// CHECK:         call @kernel.attention(
+// CHECK-NEXT:    return
+func.func @long_softmax(%queries: tensor<32x16xf32>, %keys: tensor<20000x16xf32>, %vectors: tensor<20000x16xf32>) -> tensor<32x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF800000 : f32
+  %empty = tensor.empty() : tensor<32x20000xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<32x20000xf32>) -> tensor<32x20000xf32>
+  %s = linalg.generic {indexing_maps = [#queries, #keys, #scores], iterator_types = ["parallel", "parallel", "reduction"]} ins(%queries, %keys : tensor<32x16xf32>, tensor<20000x16xf32>) outs(%start : tensor<32x20000xf32>) {
+  ^bb0(%a: f32, %c: f32, %sum: f32):
+    %p = arith.mulf %a, %c : f32
+    %n = arith.addf %sum, %p : f32
+    linalg.yield %n : f32
+  } -> tensor<32x20000xf32>
+  %rowEmpty = tensor.empty() : tensor<32xf32>
+  %rowLeast = linalg.fill ins(%least : f32) outs(%rowEmpty : tensor<32xf32>) -> tensor<32xf32>
+  %most = linalg.generic {indexing_maps = [#maps, #row], iterator_types = ["parallel", "reduction"]} ins(%s : tensor<32x20000xf32>) outs(%rowLeast : tensor<32xf32>) {
+  ^bb0(%a: f32, %max: f32):
+    %n = arith.maximumf %a, %max : f32
+    linalg.yield %n : f32
+  } -> tensor<32xf32>
+  %exp = linalg.generic {indexing_maps = [#maps, #row, #maps], iterator_types = ["parallel", "parallel"]} ins(%s, %most : tensor<32x20000xf32>, tensor<32xf32>) outs(%empty : tensor<32x20000xf32>) {
+  ^bb0(%a: f32, %max: f32, %out: f32):
+    %d = arith.subf %a, %max : f32
+    %n = math.exp %d : f32
+    linalg.yield %n : f32
+  } -> tensor<32x20000xf32>
+  %rowZero = linalg.fill ins(%zero : f32) outs(%rowEmpty : tensor<32xf32>) -> tensor<32xf32>
+  %total = linalg.generic {indexing_maps = [#maps, #row], iterator_types = ["parallel", "reduction"]} ins(%exp : tensor<32x20000xf32>) outs(%rowZero : tensor<32xf32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %n = arith.addf %a, %sum : f32
+    linalg.yield %n : f32
+  } -> tensor<32xf32>
+  %w = linalg.generic {indexing_maps = [#maps, #row, #maps], iterator_types = ["parallel", "parallel"]} ins(%exp, %total : tensor<32x20000xf32>, tensor<32xf32>) outs(%empty : tensor<32x20000xf32>) {
+  ^bb0(%a: f32, %t: f32, %out: f32):
+    %n = arith.divf %a, %t : f32
+    %m = arith.mulf %n, %least : f32
+    linalg.yield %m : f32
+  } -> tensor<32x20000xf32>
+  %outEmpty = tensor.empty() : tensor<32x16xf32>
+  %outZero = linalg.fill ins(%zero : f32) outs(%outEmpty : tensor<32x16xf32>) -> tensor<32x16xf32>
+  %o = linalg.generic {indexing_maps = [#weights, #values, #sums], iterator_types = ["parallel", "parallel", "reduction"]} ins(%w, %vectors : tensor<32x20000xf32>, tensor<20000x16xf32>) outs(%outZero : tensor<32x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %sum: f32):
+    %p = arith.mulf %a, %c : f32
+    %n = arith.addf %sum, %p : f32
+    linalg.yield %n : f32
+  } -> tensor<32x16xf32>
+  return %o : tensor<32x16xf32>
+}
+
+// -----
+
+#maps = affine_map<(q, k) -> (q, k)>
+#row = affine_map<(q, k) -> (q)>
+#queries = affine_map<(q, k, d) -> (q, d)>
+#keys = affine_map<(q, k, d) -> (k, d)>
+#scores = affine_map<(q, k, d) -> (q, k)>
+#weights = affine_map<(q, e, k) -> (q, k)>
+#values = affine_map<(q, e, k) -> (k, e)>
+#sums = affine_map<(q, e, k) -> (q, e)>
+
+// What is not in proportion to the weights cannot.
+// CHECK-LABEL: func @long_rows(
+// CHECK-NOT:     call @kernel.attention(
+// CHECK-COUNT-3: call @kernel.
+func.func @long_rows(%queries: tensor<32x16xf32>, %keys: tensor<20000x16xf32>, %vectors: tensor<20000x16xf32>) -> tensor<32x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF800000 : f32
+  %empty = tensor.empty() : tensor<32x20000xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<32x20000xf32>) -> tensor<32x20000xf32>
+  %s = linalg.generic {indexing_maps = [#queries, #keys, #scores], iterator_types = ["parallel", "parallel", "reduction"]} ins(%queries, %keys : tensor<32x16xf32>, tensor<20000x16xf32>) outs(%start : tensor<32x20000xf32>) {
+  ^bb0(%a: f32, %c: f32, %sum: f32):
+    %p = arith.mulf %a, %c : f32
+    %n = arith.addf %sum, %p : f32
+    linalg.yield %n : f32
+  } -> tensor<32x20000xf32>
+  %rowEmpty = tensor.empty() : tensor<32xf32>
+  %rowLeast = linalg.fill ins(%least : f32) outs(%rowEmpty : tensor<32xf32>) -> tensor<32xf32>
+  %most = linalg.generic {indexing_maps = [#maps, #row], iterator_types = ["parallel", "reduction"]} ins(%s : tensor<32x20000xf32>) outs(%rowLeast : tensor<32xf32>) {
+  ^bb0(%a: f32, %max: f32):
+    %n = arith.maximumf %a, %max : f32
+    linalg.yield %n : f32
+  } -> tensor<32xf32>
+  %exp = linalg.generic {indexing_maps = [#maps, #row, #maps], iterator_types = ["parallel", "parallel"]} ins(%s, %most : tensor<32x20000xf32>, tensor<32xf32>) outs(%empty : tensor<32x20000xf32>) {
+  ^bb0(%a: f32, %max: f32, %out: f32):
+    %d = arith.subf %a, %max : f32
+    %n = math.exp %d : f32
+    linalg.yield %n : f32
+  } -> tensor<32x20000xf32>
+  %rowZero = linalg.fill ins(%zero : f32) outs(%rowEmpty : tensor<32xf32>) -> tensor<32xf32>
+  %total = linalg.generic {indexing_maps = [#maps, #row], iterator_types = ["parallel", "reduction"]} ins(%exp : tensor<32x20000xf32>) outs(%rowZero : tensor<32xf32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %n = arith.addf %a, %sum : f32
+    linalg.yield %n : f32
+  } -> tensor<32xf32>
+  %w = linalg.generic {indexing_maps = [#maps, #row, #maps], iterator_types = ["parallel", "parallel"]} ins(%exp, %total : tensor<32x20000xf32>, tensor<32xf32>) outs(%empty : tensor<32x20000xf32>) {
+  ^bb0(%a: f32, %t: f32, %out: f32):
+    %n = arith.divf %a, %t : f32
+    %m = arith.addf %n, %least : f32
+    linalg.yield %m : f32
+  } -> tensor<32x20000xf32>
+  %outEmpty = tensor.empty() : tensor<32x16xf32>
+  %outZero = linalg.fill ins(%zero : f32) outs(%outEmpty : tensor<32x16xf32>) -> tensor<32x16xf32>
+  %o = linalg.generic {indexing_maps = [#weights, #values, #sums], iterator_types = ["parallel", "parallel", "reduction"]} ins(%w, %vectors : tensor<32x20000xf32>, tensor<20000x16xf32>) outs(%outZero : tensor<32x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %sum: f32):
+    %p = arith.mulf %a, %c : f32
+    %n = arith.addf %sum, %p : f32
+    linalg.yield %n : f32
+  } -> tensor<32x16xf32>
+  return %o : tensor<32x16xf32>
+}
