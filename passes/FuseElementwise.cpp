@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/IR/Dominance.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -51,11 +52,29 @@ bool readsOnce(linalg::GenericOp consumer, OpOperand *operand) {
   return consumer.getMatchingIndexingMap(operand).isPermutation();
 }
 
+/// Whether `value` is computed element by element from a product or a window
+/// whose kernel it can be part of.
+bool followsRoot(Value value) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  // What has been made part of its reader may still be there.
+  auto isAlive = [](Operation *user) { return !isOpTriviallyDead(user); };
+  if (!op || llvm::count_if(value.getUsers(), isAlive) != 1)
+    return false;
+  return !isParallel(op) || llvm::any_of(op.getDpsInputs(), followsRoot);
+}
+
+/// Whether `op` rounds what a root computes: that writes half as much then.
+bool narrowsRoot(linalg::GenericOp op) {
+  Value result = op.getBody()->getTerminator()->getOperand(0);
+  return result.getDefiningOp<arith::TruncFOp>() &&
+         llvm::any_of(op.getDpsInputs(), followsRoot);
+}
+
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   return producer && consumer && isParallel(producer) && isParallel(consumer) &&
-         isOnlyReader(operand->get(), consumer) &&
+         isOnlyReader(operand->get(), consumer) && !narrowsRoot(producer) &&
          (readsOnce(consumer, operand) || isCheap(producer));
 }
 

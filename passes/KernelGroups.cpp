@@ -67,6 +67,7 @@ private:
 
   bool followsInRegisters(linalg::GenericOp consumer, Value value,
                           const Members &members) const;
+  bool joinsWider(linalg::GenericOp consumer, Value value) const;
   Operation *nextInRegisters(const Members &members) const;
   Operation *transposeOf(const Members &members) const;
   void growEpilogue(Members &members);
@@ -182,6 +183,20 @@ bool Grouper::followsInRegisters(linalg::GenericOp consumer, Value value,
   });
 }
 
+/// Whether `consumer` is better off with the kernel of another root, which
+/// comes later and whose value is wider than `value`: the narrow one is what
+/// goes through memory.
+bool Grouper::joinsWider(linalg::GenericOp consumer, Value value) const {
+  return llvm::any_of(consumer.getDpsInputs(), [&](Value other) {
+    auto root = other.getDefiningOp<linalg::GenericOp>();
+    return root && other != value && isFree(root) && !isElementwise(root) &&
+           position.lookup(root) > position.lookup(value.getDefiningOp()) &&
+           other.hasOneUse() && readsAtOwnPosition(consumer, other) &&
+           getElementTypeOrSelf(other).getIntOrFloatBitWidth() >
+               getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  });
+}
+
 /// The first op that follows from the last one while that is in registers.
 Operation *Grouper::nextInRegisters(const Members &members) const {
   Operation *last = members.back();
@@ -194,7 +209,8 @@ Operation *Grouper::nextInRegisters(const Members &members) const {
       continue;
     auto consumer = cast<linalg::GenericOp>(user);
     if (readsElsewhere(consumer) || consumer->getNumResults() != 1 ||
-        !followsInRegisters(consumer, value, members))
+        !followsInRegisters(consumer, value, members) ||
+        joinsWider(consumer, value))
       continue;
     if (!next || position.lookup(user) < position.lookup(next))
       next = user;
@@ -249,6 +265,9 @@ bool Grouper::growTogether(Members &members) const {
     return position.lookup(a) < position.lookup(b);
   });
   for (Operation *reader : readers) {
+    auto consumer = dyn_cast<linalg::GenericOp>(reader);
+    if (!consumer || joinsWider(consumer, members.back()->getResult(0)))
+      continue;
     Members grown = members;
     if (join(reader, grown) && llvm::none_of(grown, [&](Operation *op) {
           return dependsOn(op, grown);

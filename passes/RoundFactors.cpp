@@ -346,8 +346,11 @@ struct RoundFactors : impl::RoundFactorsBase<RoundFactors> {
       if (narrow)
         makeEven(rounder, op);
     }
-    for (auto [value, rounded] : rounder.roundedResults())
+    llvm::SmallPtrSet<Operation *, 16> roots(products.begin(), products.end());
+    for (auto [value, rounded] : llvm::to_vector(rounder.roundedResults())) {
       readRounded(value, rounded);
+      roundAddends(rounder, roots, value);
+    }
   }
 
 private:
@@ -373,6 +376,42 @@ private:
       use.set(rounded);
       widen(reader, use);
     }
+  }
+
+  /// Rounds what is stored until a product that comes later is added to it, as
+  /// the shorter way of a residual block is, where `value`, which it becomes
+  /// part of element by element, is rounded. Returns the last product in it.
+  Operation *roundAddends(Rounder &rounder,
+                          const llvm::SmallPtrSetImpl<Operation *> &products,
+                          Value value) {
+    auto op = value.getDefiningOp<linalg::GenericOp>();
+    if (!op || products.contains(op))
+      return op;
+    if (op.getNumReductionLoops() != 0)
+      return nullptr;
+    SmallVector<std::pair<OpOperand *, Operation *>> addends;
+    Operation *last = nullptr;
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      Operation *source = input->get().getDefiningOp();
+      if (!source || source->getBlock() != op->getBlock() ||
+          !input->get().hasOneUse() || !isF32(input->get()) ||
+          !op.getMatchingIndexingMap(input).isPermutation())
+        continue;
+      Operation *product = roundAddends(rounder, products, input->get());
+      if (!product)
+        continue;
+      addends.push_back({input, product});
+      if (!last || last->isBeforeInBlock(product))
+        last = product;
+    }
+    OpBuilder b(op.getContext());
+    Type element = narrow ? Type(b.getBF16Type()) : Type(b.getF32Type());
+    for (auto [input, product] : addends)
+      if (product != last) {
+        input->set(rounder.round(input->get(), element));
+        widen(op, *input);
+      }
+    return last;
   }
 
   /// Gives the channels of a window one that is zero where their number is odd,
