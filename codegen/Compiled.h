@@ -67,7 +67,8 @@ private:
   ArtefactOptions artefactOptions() const;
   llvm::Expected<Target> artefactTarget() const;
   llvm::Error finishArtefact(llvm::Module &module,
-                             const ArtefactOptions &artefact);
+                             const ArtefactOptions &artefact,
+                             const Target &target);
   llvm::Expected<std::unique_ptr<llvm::Module>>
   optimizedUnit(unsigned code, unsigned unit, const Target &target,
                 llvm::LLVMContext &llvmContext);

@@ -75,13 +75,11 @@ static void emitFast(const Target &target) {
 
 /// Adds entry points and the descriptor.
 llvm::Error Compiled::finishArtefact(llvm::Module &module,
-                                     const ArtefactOptions &artefact) {
-  llvm::Expected<Target> target = artefactTarget();
-  if (!target)
-    return target.takeError();
+                                     const ArtefactOptions &artefact,
+                                     const Target &target) {
   if (module.empty()) {
-    module.setTargetTriple(target->machine->getTargetTriple());
-    module.setDataLayout(target->machine->createDataLayout());
+    module.setTargetTriple(target.machine->getTargetTriple());
+    module.setDataLayout(target.machine->createDataLayout());
     module.setPICLevel(llvm::PICLevel::BigPIC);
   }
   addArtefact(module, signature, artefact);
@@ -89,7 +87,7 @@ llvm::Error Compiled::finishArtefact(llvm::Module &module,
   // between caller and callee.
   for (llvm::Function &function : module)
     if (!function.isDeclaration() && !function.hasFnAttribute("target-cpu"))
-      markFunction(function, *target);
+      markFunction(function, target);
   return llvm::Error::success();
 }
 
@@ -114,7 +112,10 @@ Compiled::wholeModule(const ArtefactOptions &artefact,
       function.setVisibility(llvm::GlobalValue::DefaultVisibility);
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
     }
-  if (llvm::Error error = finishArtefact(*whole, artefact))
+  llvm::Expected<Target> target = artefactTarget();
+  if (!target)
+    return target.takeError();
+  if (llvm::Error error = finishArtefact(*whole, artefact, *target))
     return std::move(error);
   return whole;
 }
@@ -174,11 +175,11 @@ llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
   if (llvm::Error error = makeObjects())
     return error;
   std::unique_ptr<llvm::Module> module = llvm::CloneModule(*host);
-  if (llvm::Error error = finishArtefact(*module, artefact))
-    return error;
   llvm::Expected<Target> target = artefactTarget();
   if (!target)
     return target.takeError();
+  if (llvm::Error error = finishArtefact(*module, artefact, *target))
+    return error;
   if (codes.size() == 1 && codes[0].entryIsAlone)
     emitFast(*target);
   ObjectBytes first;
