@@ -92,7 +92,7 @@ LogicalResult BufferPlan::copy(Operation *before, Value from, const Place &to) {
     return emitError(from.getLoc()) << noBuffer;
   if (!to.strides.empty() || (source && !source->strides.empty()))
     return before->emitOpError("needs a copy of a part of rows");
-  copies[before].emplace_back(from, to);
+  copies[before].push_back({from, to, std::nullopt});
   return success();
 }
 
@@ -234,8 +234,8 @@ LogicalResult BufferPlan::visitInsert(tensor::InsertSliceOp insert) {
       for (auto &[value, place] : places)
         redirect(place);
       for (auto &[before, list] : copies)
-        for (auto &[from, to] : list)
-          redirect(to);
+        for (BufferCopy &copy : list)
+          redirect(copy.to);
       touch(*target);
       return success();
     }
@@ -276,6 +276,9 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
 
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   ++now;
+  for (auto [number, state] : llvm::enumerate(carried))
+    if (goesOnInPlace(loop, number, state))
+      touch(state);
   for (auto [value, place] : llvm::zip_equal(yield.getOperands(), carried)) {
     const Place *from = find(value);
     if (from && from->buffer == place.buffer && from->steps.empty() &&
@@ -293,12 +296,12 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
     FailureOr<unsigned> buffer = makeBuffer(value);
     if (failed(buffer))
       return failure();
-    copies[yield].insert(copies[yield].begin(),
-                         {value, Place{*buffer, {}, {}}});
+    Place aside = {*buffer, {}, {}};
+    copies[yield].insert(copies[yield].begin(), {value, aside, std::nullopt});
+    copies[yield].push_back({value, place, aside});
     touch(value);
-    places[value] = Place{*buffer, {}, {}};
-    if (failed(copy(yield, value, place)))
-      return failure();
+    touch(aside);
+    touch(place);
   }
   openLoops.pop_back();
   ++now;
@@ -422,6 +425,7 @@ LogicalResult BufferPlan::visit(Operation *op) {
             return failure();
           buffers[*buffer].block = cast->getBlock();
           buffers[*buffer].maker = cast;
+          buffers[*buffer].isKept = source.getDefiningOp()->hasAttr("ktn.kept");
           places[result] = Place{*buffer, {}, {}};
         } else if (const Place *place = find(source)) {
           Place same = *place;
@@ -430,7 +434,7 @@ LogicalResult BufferPlan::visit(Operation *op) {
         return success();
       })
       .Case([&](func::CallOp call) -> LogicalResult {
-        calls.emplace_back(call, now);
+        calls.insert({call, now});
         // The last operands are destinations, written and not read.
         for (Value operand : call.getOperands()) {
           if (operand.getType().isIndex())
@@ -489,7 +493,8 @@ LogicalResult BufferPlan::run() {
         if (!bytes)
           return function.emitOpError("needs an arena whose size overflows");
       }
-      requests.push_back({*bytes, buffer.life});
+      requests.push_back(
+          {*bytes, buffer.isKept ? BufferLife{0, now} : buffer.life});
       owners.push_back(index);
     }
   FailureOr<ArenaLayout> planned = layoutArena(requests, bufferAlignment);

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace keratin {
@@ -31,6 +32,7 @@ struct Buffer {
   BatchSize offset;          ///< within its region, but for weights
   mlir::ElementsAttr weight; ///< the elements, of weights
   BufferLife life;
+  bool isKept = false; ///< from one run to the next: nothing else is there
   mlir::Block *block = nullptr;     ///< where it is written first
   mlir::Operation *maker = nullptr; ///< what stands before that, if known
   /// How many of it there are, one after the other: for turns of a loop over
@@ -46,6 +48,14 @@ struct Place {
   llvm::SmallVector<std::pair<mlir::OpFoldResult, BatchSize>, 2> steps;
   /// Elements from one to the next along each axis; none where that is dense.
   llvm::SmallVector<int64_t> strides;
+};
+
+/// Elements that are copied to a place: of a value, from where it is or from
+/// where they have been put aside.
+struct BufferCopy {
+  mlir::Value value;
+  Place to;
+  std::optional<Place> from;
 };
 
 /// Gives each tensor between the kernels of a function, whose kernels take
@@ -69,10 +79,9 @@ public:
     return it == places.end() ? nullptr : &it->second;
   }
   /// Copies that must be made just before an operation.
-  llvm::ArrayRef<std::pair<mlir::Value, Place>>
-  copiesBefore(mlir::Operation *op) const {
+  llvm::ArrayRef<BufferCopy> copiesBefore(mlir::Operation *op) const {
     auto it = copies.find(op);
-    return it == copies.end() ? llvm::ArrayRef<std::pair<mlir::Value, Place>>()
+    return it == copies.end() ? llvm::ArrayRef<BufferCopy>()
                               : llvm::ArrayRef(it->second);
   }
   /// The argument of the function that a result may be written over, or -1: the
@@ -86,6 +95,12 @@ public:
 private:
   void findInPlace();
   bool isInPlace(unsigned result, unsigned argument);
+  std::optional<std::pair<mlir::func::CallOp, unsigned>>
+  onlyWriter(unsigned buffer, mlir::Block *block);
+  bool readsInPlace(mlir::func::CallOp writer, unsigned destination,
+                    unsigned old);
+  bool goesOnInPlace(mlir::scf::ForOp loop, unsigned number,
+                     const Place &state);
   llvm::LogicalResult visit(mlir::Block &block);
   llvm::LogicalResult visit(mlir::Operation *op);
   llvm::LogicalResult visitLoop(mlir::scf::ForOp loop);
@@ -111,13 +126,11 @@ private:
   mlir::func::FuncOp function;
   llvm::SmallVector<Buffer> buffers;
   llvm::DenseMap<mlir::Value, Place> places;
-  llvm::DenseMap<mlir::Operation *,
-                 llvm::SmallVector<std::pair<mlir::Value, Place>>>
-      copies;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<BufferCopy, 1>> copies;
   /// Buffers of a block that are used in loops within it live to their end.
   llvm::SmallVector<std::pair<mlir::scf::ForOp, unsigned>> openLoops;
   llvm::DenseMap<mlir::Operation *, llvm::SetVector<unsigned>> usedInLoop;
-  llvm::SmallVector<std::pair<mlir::func::CallOp, unsigned>> calls; ///< when
+  llvm::MapVector<mlir::Operation *, unsigned> calls; ///< of kernels, and when
   unsigned now = 0;
 };
 

@@ -1,5 +1,8 @@
 //===- InPlace.cpp - results that are written over arguments --------------===//
 //
+// The next value of a state of a loop is made where the one before it is, if
+// that was read for the last time: by the kernel that makes it, in order.
+//
 // The new value of a variable is a result of the function, the old one an
 // argument. They may be one piece of memory when the kernel that writes the new
 // value is the last to read the old one, if it reads it at all, and then reads
@@ -21,44 +24,40 @@ static bool isDestination(func::CallOp call, unsigned index) {
   return cast && cast.getOperand(0).getDefiningOp<tensor::EmptyOp>();
 }
 
-bool BufferPlan::isInPlace(unsigned result, unsigned argument) {
-  Value value = function.front().getTerminator()->getOperand(result);
-  const Place *place = find(value), *old = find(function.getArgument(argument));
-  if (!place || !old || !place->steps.empty() || !place->strides.empty())
-    return false;
-  const Buffer &buffer = bufferAt(*place), &source = bufferAt(*old);
-  if (buffer.storage != Storage::Output || buffer.index != result ||
-      buffer.bytes != source.bytes)
-    return false;
+/// The call of a kernel in `block` that alone writes `buffer`, all of it, and
+/// the number of its destination.
+std::optional<std::pair<func::CallOp, unsigned>>
+BufferPlan::onlyWriter(unsigned buffer, Block *block) {
   for (const auto &[before, list] : copies)
-    for (const auto &[from, to] : list)
-      if (to.buffer == place->buffer)
-        return false;
-
-  // One kernel writes all of it.
-  func::CallOp writer;
-  unsigned time = 0, destination = 0;
-  for (auto [call, when] : calls)
+    for (const BufferCopy &copy : list)
+      if (copy.to.buffer == buffer)
+        return std::nullopt;
+  std::optional<std::pair<func::CallOp, unsigned>> writer;
+  for (auto [op, when] : calls) {
+    auto call = cast<func::CallOp>(op);
     for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
       const Place *used = find(operand);
-      if (!used || used->buffer != place->buffer || !isDestination(call, index))
+      if (!used || used->buffer != buffer || !isDestination(call, index))
         continue;
       if (writer || !used->steps.empty() || !used->strides.empty() ||
-          call->getBlock() != &function.front())
-        return false;
-      writer = call;
-      time = when;
-      destination = index;
+          call->getBlock() != block)
+        return std::nullopt;
+      writer = {call, unsigned(index)};
     }
-  if (!writer || source.life.last > time)
-    return false;
+  }
+  return writer;
+}
 
+/// Whether `writer` reads the buffer `old` only where it may be its destination
+/// too, if at all; then the destination is not its own.
+bool BufferPlan::readsInPlace(func::CallOp writer, unsigned destination,
+                              unsigned old) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       writer, writer.getCalleeAttr());
   bool reads = false;
   for (auto [index, operand] : llvm::enumerate(writer.getOperands())) {
     const Place *used = find(operand);
-    if (!used || used->buffer != old->buffer)
+    if (!used || used->buffer != old)
       continue;
     reads = true;
     if (!used->steps.empty() || !used->strides.empty() ||
@@ -68,6 +67,52 @@ bool BufferPlan::isInPlace(unsigned result, unsigned argument) {
   if (reads)
     shared.emplace_back(kernel, destination);
   return true;
+}
+
+/// Makes the next value of a state of `loop` where the one before it is, if
+/// nothing needs that when it is written: no copy at the end of each turn.
+bool BufferPlan::goesOnInPlace(scf::ForOp loop, unsigned number,
+                               const Place &state) {
+  auto yielded = loop.getBody()->getTerminator()->getOperands();
+  const Place *next = find(yielded[number]);
+  if (!next || !next->steps.empty() || !next->strides.empty() ||
+      next->buffer == state.buffer)
+    return false;
+  unsigned made = next->buffer;
+  Buffer &buffer = buffers[made];
+  if (buffer.storage != Storage::Arena || buffer.block != loop.getBody() ||
+      buffer.bytes != buffers[state.buffer].bytes || buffer.isKept)
+    return false;
+  for (auto [other, value] : llvm::enumerate(yielded)) {
+    const Place *place = find(value);
+    if (other != number && place &&
+        (place->buffer == made || place->buffer == state.buffer))
+      return false;
+  }
+  auto writer = onlyWriter(made, loop.getBody());
+  if (!writer ||
+      buffers[state.buffer].life.last > calls.lookup(writer->first) ||
+      !readsInPlace(writer->first, writer->second, state.buffer))
+    return false;
+  buffer.bytes = {}; // it has no memory of its own
+  for (auto &[value, place] : places)
+    if (place.buffer == made)
+      place.buffer = state.buffer;
+  return true;
+}
+
+bool BufferPlan::isInPlace(unsigned result, unsigned argument) {
+  Value value = function.front().getTerminator()->getOperand(result);
+  const Place *place = find(value), *old = find(function.getArgument(argument));
+  if (!place || !old || !place->steps.empty() || !place->strides.empty())
+    return false;
+  const Buffer &buffer = bufferAt(*place), &source = bufferAt(*old);
+  if (buffer.storage != Storage::Output || buffer.index != result ||
+      buffer.bytes != source.bytes)
+    return false;
+  auto writer = onlyWriter(place->buffer, &function.front());
+  return writer && source.life.last <= calls.lookup(writer->first) &&
+         readsInPlace(writer->first, writer->second, old->buffer);
 }
 
 void BufferPlan::findInPlace() {

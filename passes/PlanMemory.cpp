@@ -174,7 +174,7 @@ Value PlanRewriter::view(Value tensor, MemRefType type, DictionaryAttr packed,
 
 void PlanRewriter::emitCopies(Operation *before) {
   Location loc = before->getLoc();
-  for (auto [value, target] : plan.copiesBefore(before)) {
+  for (const auto &[value, target, aside] : plan.copiesBefore(before)) {
     BatchSize bytes = plan.bufferAt(target).bytes;
     if (!target.steps.empty() || constantBehind(value)) {
       std::optional<BatchSize> count = evaluateCount(*evaluateShape(value));
@@ -182,7 +182,9 @@ void PlanRewriter::emitCopies(Operation *before) {
       bytes = *multiply(*count, BatchSize{elementBytes(element), 0});
     }
     Value source;
-    if (ElementsAttr constant = constantBehind(value)) {
+    if (aside) {
+      source = bytesOf(*aside, bytes, loc);
+    } else if (ElementsAttr constant = constantBehind(value)) {
       int64_t offset = addWeight(constant, {}, bytes.fixed);
       source =
           viewAt(weightsBase, arith::ConstantIndexOp::create(b, loc, offset),
@@ -198,7 +200,8 @@ void PlanRewriter::emitCopies(Operation *before) {
 /// Beside memrefs for tensors kernels may take sizes and memory to work in.
 static bool isTensor(func::FuncOp callee, OpOperand &operand) {
   return isa<MemRefType>(operand.get().getType()) &&
-         !callee.getArgAttr(operand.getOperandNumber(), "ktn.scratch");
+         !callee.getArgAttr(operand.getOperandNumber(), "ktn.scratch") &&
+         !callee.getArgAttr(operand.getOperandNumber(), "ktn.kept");
 }
 
 /// One row of the table of kernels.

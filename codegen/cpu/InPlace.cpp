@@ -64,7 +64,7 @@ void Reads::visit(Value tensor, bool same) {
     visit(extract.getTensor(), /*same=*/false);
 }
 
-void markInPlace(Kernel &kernel, linalg::GenericOp root) {
+void markInPlace(Kernel &kernel, linalg::GenericOp root, bool severalSums) {
   Reads reads(root);
   auto shape =
       cast<RankedTensorType>(kernel.results().front().getType()).getShape();
@@ -74,7 +74,7 @@ void markInPlace(Kernel &kernel, linalg::GenericOp root) {
       return;
     reads.visit(result, /*same=*/true);
   }
-  if (reads.leavesRoot || ShapedType::isDynamicShape(shape))
+  if ((reads.leavesRoot && !severalSums) || ShapedType::isDynamicShape(shape))
     return;
   func::FuncOp from = kernel.from();
   unsigned inputs = from.getNumArguments() - from.getNumResults();

@@ -12,8 +12,10 @@ namespace keratin {
 /// is read before any result at the same position is written, and not after:
 /// the destination of a result may be the same memory. For a kernel that
 /// computes all its results together, at a position all that it reads before
-/// anything that it writes there, from the sums of `root` if there is one.
-void markInPlace(Kernel &kernel, mlir::linalg::GenericOp root = {});
+/// anything that it writes there, from the sums of `root` if there is one: its
+/// sum there, or, with `severalSums`, those that readers know as theirs.
+void markInPlace(Kernel &kernel, mlir::linalg::GenericOp root = {},
+                 bool severalSums = false);
 
 } // namespace keratin
 

@@ -54,6 +54,30 @@ TEST(Rnn, AccumulatesOverTime) {
   EXPECT_THAT(evaluate(result.states[0]), ElementsAre(111));
 }
 
+// The first state becomes what the second was, which others still read.
+TEST(Rnn, StatesTradePlaces) {
+  K::RnnResult result = K::rnn(
+      [](const K::Tensor &input, const K::Tensors &states) {
+        K::Tensor next = states[0] + states[1] + input;
+        return std::pair(next, K::Tensors{states[1], next});
+      },
+      constant({1, 6, 1}, {0, 0, 0, 0, 0, 10}),
+      {constant({1, 1}, {0}), constant({1, 1}, {1})});
+  EXPECT_THAT(evaluate(result.outputs), ElementsAre(1, 2, 3, 5, 8, 23));
+  EXPECT_THAT(evaluate(result.states[0]), ElementsAre(8));
+  EXPECT_THAT(evaluate(result.states[1]), ElementsAre(23));
+  K::RnnResult swapped = K::rnn(
+      [](const K::Tensor &input, const K::Tensors &states) {
+        return std::pair(states[0] + input,
+                         K::Tensors{states[1], states[0] * 2.F});
+      },
+      constant({1, 3, 1}, {10, 20, 30}),
+      {constant({1, 1}, {1}), constant({1, 1}, {3})});
+  EXPECT_THAT(evaluate(swapped.outputs), ElementsAre(11, 23, 32));
+  EXPECT_THAT(evaluate(swapped.states[0]), ElementsAre(6));
+  EXPECT_THAT(evaluate(swapped.states[1]), ElementsAre(4));
+}
+
 TEST(Rnn, RepeatsThePreviousOutputAndHoldsStatesWhereMasked) {
   for (DType dtype : {DType::Bool, DType::Float32, DType::Int32}) {
     K::RnnResult result = Sums{{.mask = mask({0, 1, 0}, dtype)}}.run();
