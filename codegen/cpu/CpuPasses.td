@@ -69,7 +69,7 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "number of vector registers of the target">,
     Option<"parallel", "parallel", "bool", "false",
            "let calls do large kernels in parts">,
-    Option<"attentionKeys", "attention-keys", "int64_t", "16384",
+    Option<"attentionKeys", "attention-keys", "int64_t", "8192",
            "keys of attention whose scores are there together">,
     Option<"winograd", "winograd", "::keratin::Winograd",
            "::keratin::Winograd::Off",

@@ -58,7 +58,7 @@ protected:
       K::Tensor query =
           K::reshape(K::arange(0, c.queries), {1, 1, c.queries, 1});
       K::Tensor key = K::reshape(K::arange(0, c.keys), {1, 1, 1, c.keys});
-      K::Tensor place = query * K::Tensor(400), half(double(c.queries / 2));
+      K::Tensor place = query * K::Tensor(200), half(double(c.queries / 2));
       return K::logical_or(
           K::logical_and(K::less(query, half), K::greater_equal(key, place)),
           K::logical_and(K::greater_equal(query, half),
@@ -135,18 +135,18 @@ INSTANTIATE_TEST_SUITE_P(
         // Rows of the panel a power of two apart, and values in blocks.
         Case{"long_rows", 1, 160, 1024, 2, 16, 64, Mask::Causal},
         Case{"few_long_rows", 2, 16, 1100, 1, 8, 64, Mask::Padding},
-        Case{"most_keys", 1, 33, 16384, 1, 4, 8, Mask::Padding},
+        Case{"most_keys", 1, 33, 8192, 1, 4, 8, Mask::Padding},
         Case{"static_batch", 2, 40, 48, 2, 16, 16, Mask::Full, DType::Float32,
              false},
         Case{"doubles", 2, 40, 31, 2, 9, 12, Mask::Padding, DType::Float64},
         Case{"self", 2, 200, 200, 1, 24, 24, Mask::None, DType::Float32, true,
              true},
         // Keys in blocks, the last of them smaller, for blocks of queries.
-        Case{"running", 1, 33, 16385, 1, 4, 8},
-        Case{"running_padding", 2, 24, 17000, 2, 8, 20, Mask::Padding},
-        Case{"running_full", 1, 259, 16500, 1, 9, 7, Mask::Full},
-        Case{"running_late", 1, 41, 16640, 2, 16, 16, Mask::Late},
-        Case{"running_doubles", 1, 16, 16400, 1, 5, 12, Mask::Late,
+        Case{"running", 1, 33, 8193, 1, 4, 8},
+        Case{"running_padding", 2, 24, 9000, 2, 8, 20, Mask::Padding},
+        Case{"running_full", 1, 259, 8500, 1, 9, 7, Mask::Full},
+        Case{"running_late", 1, 41, 8640, 2, 16, 16, Mask::Late},
+        Case{"running_doubles", 1, 16, 8300, 1, 5, 12, Mask::Late,
              DType::Float64},
         // What is not worth it, or has no vectors.
         Case{"few_queries", 2, 3, 70, 2, 16, 16, Mask::None, DType::Float32,
