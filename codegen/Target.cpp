@@ -109,10 +109,12 @@ static void measureVectors(Target &target) {
   const MCSubtargetInfo &facts = *target.machine->getMCSubtargetInfo();
   if (triple.isAArch64()) {
     target.vectorRegisters = 32;
+    target.halves = true;
     return;
   }
   if (!triple.isX86())
     return;
+  target.halves = facts.checkFeatures("+f16c");
   target.fma = facts.checkFeatures("+fma");
   target.rounding = facts.checkFeatures("+sse4.1");
   if (facts.checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl")) {
@@ -163,6 +165,7 @@ Target Target::clone() const {
   copy.fma = fma;
   copy.rounding = rounding;
   copy.avx512 = avx512;
+  copy.halves = halves;
   copy.dots = dots;
   copy.runsHere = runsHere;
   return copy;

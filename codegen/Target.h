@@ -20,6 +20,7 @@ struct Target {
   bool fma = true;      ///< one instruction multiplies and adds
   bool rounding = true; ///< one instruction rounds to an integer
   bool avx512 = false;
+  bool halves = false; ///< instructions convert between f16 and f32
   DotUnit dots = DotUnit::None;
   bool runsHere = false; ///< this process can execute the code
 

@@ -80,7 +80,7 @@ std::string checkedTarget(const std::string &name) {
 
 std::string checkedPrecision(const char *key, const std::string &name) {
   if (!parsePrecision(name))
-    refuse(key, "'" + name + "'", "'f32' or 'bf16'");
+    refuse(key, "'" + name + "'", "'f32', 'bf16' or 'f16'");
   return name;
 }
 
@@ -125,7 +125,7 @@ void parseKeratin(const json &section, Config &config) {
   if (section.contains("precision")) {
     const json &precision = section["precision"];
     if (!precision.is_string())
-      refuse("keratin.precision", precision.dump(), "'f32' or 'bf16'");
+      refuse("keratin.precision", precision.dump(), "'f32', 'bf16' or 'f16'");
     config.precision =
         checkedPrecision("keratin.precision", precision.get<std::string>());
   }

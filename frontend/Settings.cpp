@@ -52,8 +52,8 @@ CompileOptions compileOptions(const CompileSettings &settings,
                              settings.winograd, "one of auto, off, 2, 4");
   std::string precision =
       settings.precision.empty() ? compute_precision() : settings.precision;
-  options.precision =
-      require(parsePrecision(precision), "precision", precision, "f32 or bf16");
+  options.precision = require(parsePrecision(precision), "precision", precision,
+                              "f32, bf16 or f16");
   options.threads = settings.threads;
   options.unrollFactor = requireCount("unrollFactor", settings.unrollFactor);
   options.checkpointEvery =

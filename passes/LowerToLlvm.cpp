@@ -133,7 +133,8 @@ struct CallLibm : impl::CallLibmBase<CallLibm> {
 } // namespace
 
 /// Elementary functions, as polynomials or as calls, and floats of 16 bits as
-/// f32: for bf16 LLVM would call a library for every rounding.
+/// f32: LLVM would call a library to convert them where the target cannot, and
+/// add in f16 where it can.
 static void addMath(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(math::createMathExtendToSupportedTypes());
   if (options.optimize) {
@@ -146,9 +147,12 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
     pm.addPass(createCallLibm());
   }
   arith::ArithEmulateUnsupportedFloatsOptions narrow;
-  narrow.sourceTypeStrs = {"bf16"};
+  narrow.sourceTypeStrs = {"bf16", "f16"};
   pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
   pm.addPass(createRoundToBf16());
+  ConvertF16Options halves;
+  halves.expand = !options.halves;
+  pm.addPass(createConvertF16(halves));
   arith::ArithExpandOpsPassOptions expand;
   // What has dot products of bf16 also rounds to it.
   expand.includeBf16 = !options.optimize || options.dots == DotUnit::None;

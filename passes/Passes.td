@@ -137,14 +137,14 @@ def LowerToLinalg : Pass<"ktn-lower-to-linalg", "::mlir::ModuleOp"> {
 }
 
 def RoundFactors : Pass<"ktn-round-factors", "::mlir::ModuleOp"> {
-  let summary = "Round the factors of products to bf16";
+  let summary = "Round the factors of products to bf16 or f16";
   let description = [{
-    The factors of sums of products whose elements and sums are f32 are rounded to bf16, to
-    nearest even: matrix products, convolutions and what a recurrent step multiplies by its
+    The factors of sums of products whose elements and sums are f32 are rounded, to
+    nearest even: those of matrix products, convolutions and what a recurrent step multiplies by its
     weights. Sums stay f32, and so does all that is computed elsewhere. What is no sum over a
     dimension that both factors go along by themselves is left alone, as are depthwise windows.
 
-    Weights become constants of bf16. With `narrow` other factors do too: each is rounded where it
+    To bf16: weights become constants of bf16. With `narrow` other factors do too: each is rounded where it
     is computed, once for all products. Without, they are rounded to the same values but stay
     f32, for targets that multiply nothing else; so do weights of windows.
     What reads a factor element by element reads the rounded numbers too. With `narrow` a window over an odd number of
@@ -157,9 +157,21 @@ def RoundFactors : Pass<"ktn-round-factors", "::mlir::ModuleOp"> {
     %2 = linalg.generic … ins(%0, %w : tensor<?x784xbf16>, tensor<784x10xbf16>) {
       %3 = arith.extf %in : bf16 to f32  …  arith.mulf, arith.addf on f32
     ```
+
+    To f16: only weights are rounded, and become constants of f16. What is computed stays f32: no target gains by
+    anything else, and it may be larger than 65504. Weights stay f32 that hold a finite number which would become
+    infinite, those of windows, and those that a loop reads in each turn from the second cache, 1 MiB at most.
     Requires: `ktn-lower-to-linalg`.
   }];
-  let options = [Option<"narrow", "narrow", "bool", /*default=*/"false",
+  let options = [Option<"type", "type", "::keratin::Precision",
+                        "::keratin::Precision::BF16",
+                        "what factors are rounded to",
+                        [{::llvm::cl::values(
+                          clEnumValN(::keratin::Precision::BF16, "bf16",
+                                     "all factors, to bf16"),
+                          clEnumValN(::keratin::Precision::F16, "f16",
+                                     "weights, to f16"))}]>,
+                 Option<"narrow", "narrow", "bool", /*default=*/"false",
                         "keep rounded factors that are computed as bf16">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
@@ -348,6 +360,23 @@ def RoundToBf16 : Pass<"ktn-round-to-bf16"> {
 
     Requires: `arith-emulate-unsupported-floats`, after which nothing is computed in bf16.
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def ConvertF16 : Pass<"ktn-convert-f16"> {
+  let summary = "Convert to and from f16 by way of f32, or by integers";
+  let description = [{
+    A conversion between f16 and f64 goes by way of f32, so that LLVM need not call its runtime library. f64
+    becomes f32 by rounding to odd, which leaves to the step from f32 to f16 what it needs to round like one step.
+
+    With `expand`, for targets without instructions that convert between f16 and f32, these conversions become
+    integer operations on the bits, of scalars and of vectors, lane by lane: exact for subnormal numbers, infinities
+    and NaN, which become quiet and keep their payload; to nearest even.
+
+    Requires: `arith-emulate-unsupported-floats`, after which nothing is computed in f16.
+  }];
+  let options = [Option<"expand", "expand", "bool", /*default=*/"false",
+                        "the target has no instructions for f16">];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 

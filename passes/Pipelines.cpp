@@ -43,6 +43,8 @@ std::optional<Precision> parsePrecision(llvm::StringRef name) {
     return Precision::F32;
   if (name == "bf16")
     return Precision::BF16;
+  if (name == "f16")
+    return Precision::F16;
   return std::nullopt;
 }
 
@@ -87,9 +89,11 @@ static void addLayout(OpPassManager &pm, const PipelineOptions &options) {
 
 static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createLowerToLinalg());
-  if (options.precision == Precision::BF16) {
+  if (options.precision != Precision::F32) {
     RoundFactorsOptions rounding;
-    rounding.narrow = options.dots != DotUnit::None;
+    rounding.type = options.precision;
+    rounding.narrow = options.precision == Precision::BF16 &&
+                      options.dots != DotUnit::None;
     pm.addPass(createRoundFactors(rounding));
   }
   if (options.unrollFactor != 1) {

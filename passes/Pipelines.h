@@ -39,8 +39,12 @@ enum class Winograd {
 std::optional<Winograd> parseWinograd(llvm::StringRef name);
 
 /// What the factors of products are rounded to; sums are f32 all the same.
-enum class Precision { F32, BF16 };
-/// "f32" and "bf16", as on the command line.
+enum class Precision {
+  F32,
+  BF16, ///< all factors
+  F16   ///< weights
+};
+/// "f32", "bf16" and "f16", as on the command line.
 std::optional<Precision> parsePrecision(llvm::StringRef name);
 
 /// What a target has to sum products of bf16 in f32.
@@ -63,6 +67,8 @@ struct PipelineOptions {
   bool fma = true, rounding = true;
   /// Whether the target has AVX-512.
   bool avx512 = false;
+  /// Whether instructions convert between f16 and f32.
+  bool halves = true;
   Winograd winograd = Winograd::Auto;
   Precision precision = Precision::F32;
   DotUnit dots = DotUnit::None;

@@ -1,14 +1,13 @@
-//===- RoundFactors.cpp - factors of products become bf16 -----------------===//
+//===- RoundFactors.cpp - factors of products become bf16, or f16 --------===//
 #include "passes/Passes.h"
+#include "passes/RoundedElements.h"
 #include "passes/lower/Lower.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/AsmState.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
-#include "llvm/ADT/bit.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 
@@ -67,109 +66,15 @@ bool isRoundedProduct(linalg::GenericOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Weights
-//===----------------------------------------------------------------------===//
-
-/// To nearest, ties to even; a NaN stays one.
-uint16_t toBf16(float value) {
-  auto bits = llvm::bit_cast<uint32_t>(value);
-  uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  constexpr uint32_t infinity = 0x7f800000, quiet = 0x40;
-  bool isNan = (bits & 0x7fffffff) > infinity;
-  return uint16_t(isNan ? (bits >> 16) | quiet : rounded);
-}
-
-/// The elements of `from`, a resource of f32, as bf16 or as f32 again.
-ElementsAttr roundResource(DenseResourceElementsAttr from,
-                           RankedTensorType type) {
-  AsmResourceBlob *blob = from.getRawHandle().getBlob();
-  if (!blob)
-    return {}; // elided from a dump
-  ArrayRef<char> bytes = blob->getData();
-  size_t count = bytes.size() / sizeof(float);
-  bool narrow = type.getElementType().isBF16();
-  constexpr size_t alignment = 64;
-  AsmResourceBlob result = HeapAsmResourceBlob::allocate(
-      std::max<size_t>(count * (narrow ? 2 : 4), 1), alignment);
-  char *out = result.getMutableData().data();
-  for (size_t index = 0; index < count; ++index) {
-    float value;
-    std::memcpy(&value, bytes.data() + index * sizeof value, sizeof value);
-    uint16_t half = toBf16(value);
-    if (narrow) {
-      std::memcpy(out + index * sizeof half, &half, sizeof half);
-    } else {
-      uint32_t wide = uint32_t(half) << 16;
-      std::memcpy(out + index * sizeof wide, &wide, sizeof wide);
-    }
-  }
-  return DenseResourceElementsAttr::get(
-      type, (from.getRawHandle().getKey() + "_bf16").str(), std::move(result));
-}
-
-ElementsAttr roundElements(ElementsAttr from, RankedTensorType type) {
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(from))
-    return roundResource(resource, type);
-  auto dense = dyn_cast<DenseElementsAttr>(from);
-  if (!dense)
-    return {};
-  const llvm::fltSemantics &wanted =
-      cast<FloatType>(type.getElementType()).getFloatSemantics();
-  return dense.mapValues(type.getElementType(), [&](const APFloat &value) {
-    APFloat rounded = value;
-    bool lost = false;
-    rounded.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &lost);
-    rounded.convert(wanted, APFloat::rmNearestTiesToEven, &lost);
-    return rounded.bitcastToAPInt();
-  });
-}
-
-/// The elements of `from`, of bf16, with zeros behind those of axis `axis`, as
-/// many as `type` has more.
-ElementsAttr padElements(ElementsAttr from, int64_t axis,
-                         RankedTensorType type) {
-  auto before = cast<RankedTensorType>(from.getType());
-  ArrayRef<char> bytes;
-  bool isSplat = false;
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(from)) {
-    if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
-      bytes = blob->getData();
-  } else if (auto dense = dyn_cast<DenseElementsAttr>(from)) {
-    bytes = dense.getRawData();
-    isSplat = dense.isSplat();
-  }
-  constexpr size_t size = 2;
-  auto elements = size_t(before.getNumElements());
-  if (bytes.size() != (isSplat ? size : elements * size))
-    return {};
-  AsmResourceBlob result = HeapAsmResourceBlob::allocate(
-      size_t(type.getNumElements()) * size, /*align=*/64);
-  char *out = result.getMutableData().data();
-  std::fill_n(out, size_t(type.getNumElements()) * size, 0);
-  // Runs of what is inside of the axis.
-  size_t inner = 1;
-  for (int64_t dim = axis + 1; dim < type.getRank(); ++dim)
-    inner *= size_t(type.getDimSize(dim));
-  size_t run = inner * size_t(before.getDimSize(axis)),
-         place = inner * size_t(type.getDimSize(axis));
-  for (size_t index = 0; index < elements; ++index) {
-    size_t to = index / run * place + index % run;
-    std::memcpy(out + to * size, bytes.data() + (isSplat ? 0 : index * size),
-                size);
-  }
-  return DenseResourceElementsAttr::get(type, "padded_bf16", std::move(result));
-}
-
-//===----------------------------------------------------------------------===//
 // The rewrite
 //===----------------------------------------------------------------------===//
 
-/// Rounds values, each once.
+/// Rounds values to `to`, each once.
 class Rounder {
 public:
-  explicit Rounder(MLIRContext *context) : b(context) {}
+  explicit Rounder(FloatType to) : b(to.getContext()), to(to) {}
 
-  /// `value` rounded, as `element`: bf16, or f32 with the same values.
+  /// `value` rounded, as `element`: `to`, or f32 with the same values.
   Value round(Value value, Type element);
 
   /// What was computed by an op of the function and rounded, and the result.
@@ -186,6 +91,7 @@ private:
   Value computed(Value value, RankedTensorType type);
 
   OpBuilder b;
+  FloatType to;
   llvm::DenseMap<std::pair<Value, Type>, Value> known;
   llvm::DenseMap<std::pair<Attribute, Type>, ElementsAttr> constants;
   llvm::DenseMap<std::pair<Value, int64_t>, Value> longer;
@@ -212,7 +118,7 @@ Value Rounder::make(Value value, RankedTensorType type) {
     auto from = cast<ElementsAttr>(constant.getValue());
     ElementsAttr &rounded = constants[{from, type}];
     if (!rounded)
-      rounded = roundElements(from, type);
+      rounded = roundElements(from, to, type);
     if (rounded)
       return arith::ConstantOp::create(b, op->getLoc(), rounded);
   }
@@ -239,7 +145,7 @@ Value Rounder::padded(tensor::PadOp op, RankedTensorType type) {
     return {};
   APFloat value = number.getValue();
   bool lost = false;
-  value.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &lost);
+  value.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
   if (lost)
     return {};
   Value source = round(op.getSource(), type.getElementType());
@@ -303,8 +209,7 @@ Value Rounder::pad(Value value, int64_t axis) {
       high = border.getMixedHighPad();
       high[axis] = b.getIndexAttr(1);
     }
-    Value zero =
-        arith::ConstantOp::create(b, loc, b.getZeroAttr(b.getBF16Type()));
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(to));
     result = tensor::PadOp::create(b, loc, wanted, source, low, high, zero);
   }
   longer[{value, axis}] = result;
@@ -317,9 +222,8 @@ Value Rounder::computed(Value value, RankedTensorType type) {
   Value rounded = lower::createParallel(
       b, loc, type, lower::sizesOf(b, loc, value), value, map,
       [&](OpBuilder &b, Location loc, ValueRange arguments) -> Value {
-        Value rounded =
-            arith::TruncFOp::create(b, loc, b.getBF16Type(), arguments[0]);
-        if (type.getElementType().isBF16())
+        Value rounded = arith::TruncFOp::create(b, loc, to, arguments[0]);
+        if (type.getElementType() == to)
           return rounded;
         return arith::ExtFOp::create(b, loc, type.getElementType(), rounded);
       });
@@ -339,7 +243,15 @@ struct RoundFactors : impl::RoundFactorsBase<RoundFactors> {
       if (isRoundedProduct(op))
         products.push_back(op);
     });
-    Rounder rounder(&getContext());
+    OpBuilder b(&getContext());
+    if (type == Precision::F16) {
+      Rounder rounder(b.getF16Type());
+      for (linalg::GenericOp op : products)
+        for (OpOperand *factor : op.getDpsInputOperands())
+          roundWeights(rounder, op, *factor);
+      return;
+    }
+    Rounder rounder(b.getBF16Type());
     for (linalg::GenericOp op : products) {
       for (OpOperand *factor : op.getDpsInputOperands())
         roundFactor(rounder, op, *factor);
@@ -354,8 +266,9 @@ struct RoundFactors : impl::RoundFactorsBase<RoundFactors> {
   }
 
 private:
-  /// Whether `value` is known now, or will be when the code is laid out.
-  static bool isConstant(Value value) {
+  /// What `value` is a view of, if that is known now, or will be when the code
+  /// is laid out; else null.
+  static arith::ConstantOp constantOf(Value value) {
     while (auto *view = value.getDefiningOp())
       if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(view))
         value = view->getOperand(0);
@@ -421,7 +334,7 @@ private:
               *weights = op.getDpsInputOperand(1);
     AffineMap map = op.getMatchingIndexingMap(image);
     auto channel = dyn_cast<AffineDimExpr>(map.getResults().back());
-    if (!hasWindow(op) || !channel || !isConstant(weights->get()) ||
+    if (!hasWindow(op) || !channel || !constantOf(weights->get()) ||
         op.getIteratorTypesArray()[channel.getPosition()] !=
             utils::IteratorType::reduction ||
         op.getStaticLoopRanges()[channel.getPosition()] % 2 == 0)
@@ -440,14 +353,35 @@ private:
   void roundFactor(Rounder &rounder, linalg::GenericOp op, OpOperand &factor) {
     OpBuilder b(&getContext());
     // Windows are multiplied more often than they are read.
-    bool small = narrow || (isConstant(factor.get()) && !hasWindow(op));
+    bool small = narrow || (constantOf(factor.get()) && !hasWindow(op));
     Type element = small ? Type(b.getBF16Type()) : Type(b.getF32Type());
     factor.set(rounder.round(factor.get(), element));
     widen(op, factor);
   }
 
+  /// Whether each turn of a loop around `op` reads `weights`, and the second
+  /// cache holds them: to widen them takes longer then than to read them all.
+  static bool stayInCache(linalg::GenericOp op, arith::ConstantOp weights) {
+    constexpr int64_t mostBytes = 1 << 20;
+    auto type = cast<RankedTensorType>(weights.getType());
+    return op->getParentOfType<LoopLikeOpInterface>() &&
+           type.getNumElements() <= mostBytes / int64_t(sizeof(float));
+  }
+
+  /// To f16, where that saves time or costs none, and loses no more than
+  /// places.
+  static void roundWeights(Rounder &rounder, linalg::GenericOp op,
+                           OpOperand &factor) {
+    arith::ConstantOp weights = constantOf(factor.get());
+    if (!weights || hasWindow(op) || stayInCache(op, weights) ||
+        overflowsF16(cast<ElementsAttr>(weights.getValue())))
+      return;
+    factor.set(rounder.round(factor.get(), Float16Type::get(op.getContext())));
+    widen(op, factor);
+  }
+
   /// Lets the body of `op` compute with the elements of `input`, which may have
-  /// become bf16, as f32.
+  /// become smaller, as f32.
   static void widen(linalg::GenericOp op, OpOperand &input) {
     Type element = getElementTypeOrSelf(input.get());
     BlockArgument argument = op.getMatchingBlockArgument(&input);

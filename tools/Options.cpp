@@ -64,9 +64,10 @@ void addLoopOptions(CLI::App &app, backend::CompileSettings &settings) {
 void addPrecisionOption(CLI::App &app, std::string &precision) {
   precision = "f32";
   app.add_option("--precision", precision,
-                 "what factors of matrix products and convolutions are rounded "
-                 "to; sums are f32 all the same")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+                 "what is rounded: factors of matrix products and convolutions "
+                 "to bf16, or weights of matrix products to f16; sums are f32 "
+                 "all the same")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->capture_default_str();
 }
 

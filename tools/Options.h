@@ -25,7 +25,7 @@ void addThreadsOption(CLI::App &app, int &threads, const std::string &what);
 void addTargetOption(CLI::App &app, std::string &target);
 /// --unroll-factor and --checkpoint-every.
 void addLoopOptions(CLI::App &app, backend::CompileSettings &settings);
-/// --precision: f32 or bf16.
+/// --precision: f32, bf16 or f16.
 void addPrecisionOption(CLI::App &app, std::string &precision);
 
 /// Checks of the words of options: an empty string is fine.

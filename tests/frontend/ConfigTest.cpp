@@ -163,6 +163,8 @@ TEST_F(Config, SetsThePrecision) {
   K::SaveOptions options;
   options.precision = "f32";
   EXPECT_THAT(function.lower("linalg", options), Not(HasSubstr("bf16")));
+  options.precision = "f16";
+  EXPECT_THAT(function.lower("linalg", options), HasSubstr("x8xf16>"));
   for (const char *value : {R"("half")", "16"})
     expectRefusal(
         (R"({"keratin": {"precision": )" + std::string(value) + "}}").c_str(),

@@ -49,8 +49,8 @@ def test_reads_target_threads_and_cache(tmp_path):
     "section, words",
     [
         ({"target": "vax"}, ['keratin.target is "vax"', "expected native"]),
-        ({"precision": "f8"}, ["keratin.precision is 'f8'", "'f32' or 'bf16'"]),
-        ({"precision": 16}, ["keratin.precision is 16", "'f32' or 'bf16'"]),
+        ({"precision": "f8"}, ["keratin.precision is 'f8'", "'f32', 'bf16' or 'f16'"]),
+        ({"precision": 16}, ["keratin.precision is 16", "'f32', 'bf16' or 'f16'"]),
         ({"threads": 0}, ["keratin.threads is 0", "a number from 1 to"]),
         ({"cache": "here"}, ['keratin.cache is "here"', "an absolute path or null"]),
         ({"thread": 2}, ["'thread'", "'target', 'precision', 'threads' and 'cache'"]),
@@ -104,6 +104,21 @@ def test_rounds_factors_as_the_file_says_or_a_program_does(tmp_path):
     configure(tmp_path, {"precision": "bf16"})
     lines = run(tmp_path, code).stdout.split("\n")
     assert lines[:3] == ["bf16 2.0", "f32 2.001953125", "bf16 2.0"]
+
+
+def test_rounds_weights_to_f16(tmp_path):
+    # 1 + 2^-11 is no number of f16, 70000 larger than any: such weights stay.
+    code = (
+        "x = K.placeholder((1, 2))\n"
+        "for last in (2.0, 70000.0):\n"
+        "    w = K.constant([[1 + 2**-11], [last]])\n"
+        "    f = K.function([x], [K.dot(x, w)])\n"
+        "    print(K.compute_precision(), f([[[1 + 2**-11, 0.0]]])[0].item())\n"
+    )
+    configure(tmp_path, {"precision": "f16"})
+    lines = run(tmp_path, code).stdout.split("\n")
+    exact = (1 + 2**-11) ** 2
+    assert lines[:2] == ["f16 1.00048828125", f"f16 {exact}"]
 
 
 def test_counts_what_the_cache_does(tmp_path):

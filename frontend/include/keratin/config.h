@@ -68,8 +68,8 @@ void set_compile_target(std::string_view target);
 /// What the factors of products are rounded to in functions that are not told:
 /// "f32", unless keras.json or set_compute_precision say otherwise.
 std::string compute_precision();
-/// "f32" or "bf16"; empty gives back the default. Functions that were compiled
-/// stay as they are. Throws Error for another name.
+/// "f32", "bf16" or "f16"; empty gives back the default. Functions that were
+/// compiled stay as they are. Throws Error for another name.
 void set_compute_precision(std::string_view precision);
 
 /// Someone else who holds the configuration, such as Keras in whose process

@@ -50,9 +50,10 @@ struct CompileSettings {
   /// "4" (F(4x4, 3x3)) wherever that applies, or "auto".
   std::string winograd = "auto";
   /// What the factors of matrix products, convolutions and recurrent steps are
-  /// rounded to: "f32", or "bf16" for about half the memory of weights and more
-  /// speed at some 3 significant digits. Sums are f32 all the same. Empty:
-  /// compute_precision of keratin/config.h.
+  /// rounded to: "f32"; "bf16" for about half the memory of weights and more
+  /// speed at some 3 significant digits; or "f16" for weights of half the size
+  /// at some 4 digits, with all other factors f32. Sums are f32 all the same.
+  /// Empty: compute_precision of keratin/config.h.
   std::string precision = {};
   /// Steps of a loop in a row: 1 leaves loops rolled, k makes the code k times
   /// as large, 0 unrolls those that stay small.
