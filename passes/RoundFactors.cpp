@@ -69,6 +69,21 @@ bool isRoundedProduct(linalg::GenericOp op) {
 // The rewrite
 //===----------------------------------------------------------------------===//
 
+/// Lets the body of `op` compute with the elements of `input`, which may have
+/// become smaller, as f32.
+void widen(linalg::GenericOp op, OpOperand &input) {
+  Type element = getElementTypeOrSelf(input.get());
+  BlockArgument argument = op.getMatchingBlockArgument(&input);
+  if (argument.getType() == element)
+    return;
+  OpBuilder b(op.getContext());
+  argument.setType(element);
+  b.setInsertionPointToStart(op.getBody());
+  auto widened =
+      arith::ExtFOp::create(b, op.getLoc(), b.getF32Type(), argument);
+  argument.replaceAllUsesExcept(widened, widened);
+}
+
 /// Rounds values to `to`, each once.
 class Rounder {
 public:
@@ -88,6 +103,7 @@ private:
   Value make(Value value, RankedTensorType type);
   Value moved(linalg::GenericOp op, RankedTensorType type);
   Value padded(tensor::PadOp op, RankedTensorType type);
+  void roundWindow(linalg::GenericOp op, Type element);
   Value computed(Value value, RankedTensorType type);
 
   OpBuilder b;
@@ -130,10 +146,12 @@ Value Rounder::make(Value value, RankedTensorType type) {
     return view->getResult(0);
   }
   Value result;
-  if (auto pad = dyn_cast_or_null<tensor::PadOp>(op))
+  if (auto pad = dyn_cast_or_null<tensor::PadOp>(op)) {
     result = padded(pad, type);
-  else if (auto generic = dyn_cast_or_null<linalg::GenericOp>(op))
+  } else if (auto generic = dyn_cast_or_null<linalg::GenericOp>(op)) {
+    roundWindow(generic, type.getElementType());
     result = moved(generic, type);
+  }
   return result ? result : computed(value, type);
 }
 
@@ -154,6 +172,25 @@ Value Rounder::padded(tensor::PadOp op, RankedTensorType type) {
   return tensor::PadOp::create(b, op.getLoc(), type, source,
                                op.getMixedLowPad(), op.getMixedHighPad(),
                                border, op.getNofold());
+}
+
+/// The largest of rounded numbers is the largest one, rounded: what only
+/// products read of `op`, windows of the largest elements, has that of half as
+/// many bytes.
+void Rounder::roundWindow(linalg::GenericOp op, Type element) {
+  auto inner = op.getBody()->without_terminator();
+  if (element != to || !llvm::hasSingleElement(inner) ||
+      !isa<arith::MaximumFOp>(*inner.begin()) || !hasWindow(op) ||
+      !isF32(op.getDpsInputs()[0]) || !op.getDpsInputs()[0].hasOneUse() ||
+      !op.getMatchingBlockArgument(op.getDpsInputOperand(0)).hasOneUse() ||
+      !llvm::all_of(op->getUsers(), [](Operation *user) {
+        auto reader = dyn_cast<linalg::GenericOp>(user);
+        return reader && isRoundedProduct(reader);
+      }))
+    return;
+  OpOperand *image = op.getDpsInputOperand(0);
+  image->set(round(image->get(), element));
+  widen(op, *image);
 }
 
 /// An op that copies elements elsewhere, as a transpose; null for others.
@@ -378,21 +415,6 @@ private:
       return;
     factor.set(rounder.round(factor.get(), Float16Type::get(op.getContext())));
     widen(op, factor);
-  }
-
-  /// Lets the body of `op` compute with the elements of `input`, which may have
-  /// become smaller, as f32.
-  static void widen(linalg::GenericOp op, OpOperand &input) {
-    Type element = getElementTypeOrSelf(input.get());
-    BlockArgument argument = op.getMatchingBlockArgument(&input);
-    if (argument.getType() == element)
-      return;
-    OpBuilder b(op.getContext());
-    argument.setType(element);
-    b.setInsertionPointToStart(op.getBody());
-    auto widened =
-        arith::ExtFOp::create(b, op.getLoc(), b.getF32Type(), argument);
-    argument.replaceAllUsesExcept(widened, widened);
   }
 };
 

@@ -30,6 +30,7 @@ private:
   bool packRight();
   bool pickPanel();
   void pickRows();
+  void mergeRows(int64_t most);
 
   int64_t extent(unsigned loop) { return staticLoopExtent(root, loop); }
   AffineMap mapOf(OpOperand *operand) {
@@ -207,6 +208,30 @@ bool DotPlanner::pickPanel() {
   return plan.hasPairs || plan.rightStrides[plan.lane] == 1;
 }
 
+/// The rows of an image that is so narrow that they leave tiles half empty, as
+/// 7 x 7 with a border, are one run: what is between two of them is computed
+/// too, from what there is of the border.
+void DotPlanner::mergeRows(int64_t most) {
+  if (plan.run != 1 || plan.rows.size() < 2 || !plan.runRows)
+    return;
+  unsigned last = plan.rows.back(), next = plan.rows[plan.rows.size() - 2];
+  int64_t stride = plan.strides[last], turns = extent(next);
+  if (ShapedType::isDynamic(turns) || stride == 0 ||
+      plan.strides[next] % stride != 0)
+    return;
+  int64_t pitch = plan.strides[next] / stride;
+  if (pitch <= *plan.runRows)
+    return;
+  int64_t rows = (turns - 1) * pitch + *plan.runRows;
+  int64_t apart = turns * int64_t(llvm::divideCeil(*plan.runRows, most)),
+          merged = int64_t(llvm::divideCeil(rows, most));
+  if (4 * merged > 3 * apart)
+    return;
+  plan.pitch = pitch;
+  plan.runRows = rows;
+  plan.run = 2;
+}
+
 /// Rows at one distance are done together, in tiles of one height.
 void DotPlanner::pickRows() {
   // With vectors, rows by two vectors are sums in registers.
@@ -228,6 +253,8 @@ void DotPlanner::pickRows() {
     plan.runRows = *plan.runRows * extent(loop);
     ++plan.run;
   }
+  if (plan.unit == DotUnit::Tiles)
+    mergeRows(most);
   plan.height = plan.runRows
                     ? int64_t(llvm::divideCeil(
                           *plan.runRows, llvm::divideCeil(*plan.runRows, most)))

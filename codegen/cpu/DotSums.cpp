@@ -196,8 +196,7 @@ DotEmitter::Values DotEmitter::stepOfVectors(Value left, Value right,
 /// run.
 void DotEmitter::finishRows(int64_t tile, Value first, Value skipped,
                             int64_t columns) {
-  loop(skipped, kernel.index(height), 1, [&](Value row) {
-    bindLoops(runRows(), plus(first, row));
+  auto finishRow = [&](Value row) {
     Value place = plus(row, kernel.index(tile * height));
     for (int64_t column = 0; column < columns;) {
       int64_t width = std::min<int64_t>(
@@ -208,6 +207,24 @@ void DotEmitter::finishRows(int64_t tile, Value first, Value skipped,
       finish(column, unsigned(width), sum);
       column += width;
     }
+  };
+  loop(skipped, kernel.index(height), 1, [&](Value row) {
+    Value number = plus(first, row);
+    if (plan.pitch == 0) {
+      bindLoops(runRows(), number);
+      return finishRow(row);
+    }
+    Value pitch = kernel.index(plan.pitch), turn = over(number, pitch, true);
+    Value turns = kernel.index(extent(runRows().back()));
+    Value isRow =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, turn, turns);
+    auto branch = scf::IfOp::create(b, loc, isRow, /*withElse=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    LaneReader::Scope scope(reader);
+    reader.bind(runRows().front(), over(number, pitch, false));
+    reader.bind(runRows().back(), turn);
+    finishRow(row);
   });
 }
 

@@ -29,6 +29,10 @@ struct DotPlan {
   /// are, where it is known.
   unsigned run = 0;
   std::optional<int64_t> runRows;
+  /// Rows of the run from one turn of the last loop but one to the next, if
+  /// that is more than the last loop has turns: the rows between are computed
+  /// as well, and left out. Else 0.
+  int64_t pitch = 0;
   llvm::SmallVector<unsigned> sums; ///< outermost first
   /// The last of `sums` that are neighbours in the left factor, how many
   /// elements those are, and how many of them a step takes.

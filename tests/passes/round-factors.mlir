@@ -195,3 +195,57 @@ func.func @colours(%x: tensor<8x8x3xf32>) -> tensor<6x6x8xf32> {
   } -> tensor<6x6x8xf32>
   return %y : tensor<6x6x8xf32>
 }
+
+// -----
+
+#padded = affine_map<(i, j, c, h, w) -> (i * 2 + h, j * 2 + w, c)>
+#size = affine_map<(i, j, c, h, w) -> (h, w)>
+#pool = affine_map<(i, j, c, h, w) -> (i, j, c)>
+#pixels = affine_map<(i, j, k, c) -> (i, j, c)>
+#matrix = affine_map<(i, j, k, c) -> (c, k)>
+#point = affine_map<(i, j, k, c) -> (i, j, k)>
+
+// The largest of a window is taken of rounded elements, which are half as many bytes.
+// CHECK-LABEL: func @largest(
+// NARROW:        %[[E:.+]] = math.exp
+// NARROW:        arith.truncf
+// NARROW:        } -> tensor<8x8x16xbf16>
+// NARROW:        ins(%{{.+}}, %{{.+}} : tensor<8x8x16xbf16>, tensor<2x2xf32>)
+// NARROW:          %[[W:.+]] = arith.extf
+// NARROW-NEXT:     arith.maximumf %[[W]]
+// NARROW:        arith.truncf
+// WIDE:          ins(%{{.+}}, %{{.+}} : tensor<8x8x16xf32>, tensor<2x2xf32>)
+// WIDE-NOT:      arith.extf
+// WIDE:          arith.maximumf
+func.func @largest(%x: tensor<8x8x16xf32>) -> tensor<4x4x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %lowest = arith.constant 0xFF800000 : f32
+  %k = arith.constant dense<2.0> : tensor<16x16xf32>
+  %s = tensor.empty() : tensor<2x2xf32>
+  %d = tensor.empty() : tensor<8x8x16xf32>
+  %e = tensor.empty() : tensor<4x4x16xf32>
+  %f = linalg.fill ins(%lowest : f32) outs(%e : tensor<4x4x16xf32>) -> tensor<4x4x16xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4x16xf32>) -> tensor<4x4x16xf32>
+  %x1 = linalg.generic {indexing_maps = [affine_map<(i, j, c) -> (i, j, c)>, affine_map<(i, j, c) -> (i, j, c)>],
+      iterator_types = ["parallel", "parallel", "parallel"]} ins(%x : tensor<8x8x16xf32>) outs(%d : tensor<8x8x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.exp %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8x16xf32>
+  %y = linalg.generic {indexing_maps = [#padded, #size, #pool],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x1, %s : tensor<8x8x16xf32>, tensor<2x2xf32>) outs(%f : tensor<4x4x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.maximumf %a, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<4x4x16xf32>
+  %z = linalg.generic {indexing_maps = [#pixels, #matrix, #point],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%y, %k : tensor<4x4x16xf32>, tensor<16x16xf32>) outs(%g : tensor<4x4x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %q, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<4x4x16xf32>
+  return %z : tensor<4x4x16xf32>
+}
