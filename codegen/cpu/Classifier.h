@@ -17,6 +17,9 @@ inline constexpr int64_t panelBytes = 128 << 10;
 /// Bytes of a block of weights that stays in the second cache beside the next.
 inline constexpr int64_t weightBlockBytes = 256 << 10;
 
+/// Bytes of `tensor`, of one image where their number is not known.
+int64_t bytesOf(mlir::Value tensor);
+
 class Classifier {
 public:
   Classifier(Kernel &kernel, mlir::linalg::GenericOp root,
@@ -37,6 +40,7 @@ private:
   void pickWindow();
   int64_t vectorsOfWholeSums();
   void pickProductRow(std::optional<int64_t> vectors);
+  unsigned widthOfOneRow(std::optional<int64_t> vectors);
   std::optional<WindowWay> windowAlong(unsigned loop);
   void pickWindowRows();
   void pickTapRows(std::optional<int64_t> vectors);
@@ -49,6 +53,7 @@ private:
   void pickRowsAhead();
   void pickAdded();
   void pickFar();
+  void pickDirection();
   void pickReductions();
   void orderLoops();
   int64_t turnsInBlock(unsigned loop);
@@ -56,6 +61,8 @@ private:
   void blockReductions();
   void blockRows();
   bool panelFits();
+  bool widensBlocks(const Access &access);
+  int64_t bytesInBlock();
   int64_t turnsOf(const Tiling::Level &level);
   bool sharesRows();
   std::optional<unsigned> pickShared();

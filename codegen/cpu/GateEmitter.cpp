@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/GateEmitter.h"
 
+#include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/JoinVectors.h"
 #include "codegen/cpu/LaneReader.h"
 #include "codegen/cpu/Packing.h"
@@ -33,15 +34,17 @@ public:
 
   bool matches();
   void run();
+  linalg::GenericOp product() const { return root; }
 
 private:
   using Sums = SmallVector<Value>;
 
   bool findRoot();
   bool findWeights();
+  bool alternates();
   bool isOver(Value value, bool withGates);
   bool readsInPlace(linalg::GenericOp op);
-  unsigned bestRows();
+  void pickHeights();
   void packWeights();
 
   void emitBlock(Value number, int64_t count);
@@ -72,9 +75,11 @@ private:
   int64_t gates = 0, units = 0;
   unsigned lanes = 0, vectors = 1;
   unsigned mostRows = 1; ///< of a tile
+  int64_t lowTiles = 0;  ///< those that have one row less
   unsigned rows = 1, columns = 1;
   int64_t valid = 0; ///< units of the present block
   Value block;       ///< its number
+  Value back;        ///< whether the one before it comes next
 };
 
 } // namespace
@@ -201,7 +206,7 @@ bool GateEmitter::matches() {
   // Sums, one step of weights and a scalar.
   if ((mostRows + 1) * gates + 1 > int64_t(unit.registers))
     return false;
-  mostRows = bestRows();
+  pickHeights();
   // One row alone needs more sums to hide the latency of each.
   constexpr int64_t sumsInFlight = 8;
   if (mostRows * gates < sumsInFlight && units >= 2 * int64_t(lanes) &&
@@ -210,22 +215,30 @@ bool GateEmitter::matches() {
   return true;
 }
 
-/// The rows of a tile that take least time over all rows; a few where their
-/// number is not known.
-unsigned GateEmitter::bestRows() {
+/// The heights of the tiles that take least time over all rows, which differ
+/// by one at most; a few rows each where their number is not known.
+void GateEmitter::pickHeights() {
   int64_t most = (int64_t(unit.registers) - 1) / gates - 1;
   int64_t total = staticLoopExtent(root, gate - 1);
-  if (ShapedType::isDynamic(total))
-    return std::min<int64_t>(most, 4);
-  MostOfTile limit = {most, gates};
-  TileSize best = {1, unsigned(gates)};
-  for (int64_t height = 1; height <= std::min(limit.rows, total); ++height) {
-    TileSize size = {unsigned(height), unsigned(gates)};
-    // Of equals the higher one, which reads the weights less often.
-    if (productCost(total, gates, size) <= productCost(total, gates, best))
-      best = size;
+  if (ShapedType::isDynamic(total) || total == 0) {
+    mostRows = unsigned(std::min<int64_t>(most, 4));
+    return;
   }
-  return best.rows;
+  int64_t best = 0, bestCost = 0;
+  for (int64_t tiles = llvm::divideCeil(total, most); tiles <= total; ++tiles) {
+    int64_t low = total / tiles, higher = total % tiles;
+    int64_t cost = productCost(higher * (low + 1), gates,
+                               {unsigned(low + 1), unsigned(gates)}) +
+                   productCost((tiles - higher) * low, gates,
+                               {unsigned(low), unsigned(gates)});
+    // Of equals the higher ones, which read the weights less often.
+    if (best == 0 || cost < bestCost) {
+      best = tiles;
+      bestCost = cost;
+    }
+  }
+  mostRows = unsigned(llvm::divideCeil(total, best));
+  lowTiles = best - (total % best == 0 ? best : total % best);
 }
 
 //===----------------------------------------------------------------------===//
@@ -242,6 +255,19 @@ void GateEmitter::packWeights() {
   kernel.setPackedArgument(
       number, MemRefType::get(wanted.getShape(), wanted.getElementType()), dim,
       packing.block);
+}
+
+/// Whether calls are to begin with what the one before them left in the second
+/// cache, which holds a part of the weights: they are read once by each.
+bool GateEmitter::alternates() {
+  constexpr int64_t leastBytes = 1 << 20, mostBytes = 16 << 20;
+  int64_t bytes = llvm::product_of(
+      cast<MemRefType>(kernel.memrefOf(weights->get()).getType()).getShape());
+  bytes *=
+      getElementTypeOrSelf(weights->get().getType()).getIntOrFloatBitWidth() /
+      8;
+  return gate == 1 && staticLoopExtent(root, 0) == int64_t(mostRows) &&
+         bytes >= leastBytes && bytes <= mostBytes;
 }
 
 unsigned GateEmitter::width(unsigned column) {
@@ -282,9 +308,13 @@ void GateEmitter::run() {
   std::optional<unsigned> shared =
       kernel.pickShared({blocks + (rest != 0 ? 1 : 0)});
   auto emit = [&](Value from, Value to) {
-    emitLoop(b, loc, from,
-             arith::MinUIOp::create(b, loc, to, kernel.index(blocks)),
-             kernel.index(1), {}, [&](Value number, ValueRange) -> Sums {
+    Value end = arith::MinUIOp::create(b, loc, to, kernel.index(blocks));
+    if (alternates())
+      back = kernel.goesBack();
+    emitLoop(b, loc, from, end, kernel.index(1), {},
+             [&](Value number, ValueRange) -> Sums {
+               if (back)
+                 number = mirrored(kernel, number, from, end, back);
                emitBlock(number, block);
                return {};
              });
@@ -333,8 +363,8 @@ void GateEmitter::emitOuter(unsigned loop) {
            });
 }
 
-/// Full tiles, then the exact rest; of rows whose number is not known one by
-/// one.
+/// Tiles of one height, then those of a row less; after tiles of rows whose
+/// number is not known one by one.
 void GateEmitter::emitRows() {
   unsigned loop = gate - 1;
   auto tiles = [&](Value from, Value to, unsigned height) {
@@ -355,11 +385,10 @@ void GateEmitter::emitRows() {
     tiles(kernel.index(0), whole, mostRows);
     return tiles(whole, all, 1);
   }
-  int64_t whole = extent / mostRows * mostRows;
-  if (whole != 0)
-    tiles(kernel.index(0), kernel.index(whole), mostRows);
-  if (whole != extent)
-    tiles(kernel.index(whole), kernel.index(extent), unsigned(extent - whole));
+  int64_t low = int64_t(mostRows) - 1, high = extent - lowTiles * low;
+  tiles(kernel.index(0), kernel.index(high), mostRows);
+  if (lowTiles != 0)
+    tiles(kernel.index(high), kernel.index(extent), unsigned(low));
 }
 
 //===----------------------------------------------------------------------===//
@@ -472,6 +501,15 @@ void GateEmitter::prefetchNext() {
                                        kernel.index(last));
   Value after = arith::AddIOp::create(b, loc, block, kernel.index(1));
   Value next = arith::SelectOp::create(b, loc, isLast, kernel.index(0), after);
+  if (back) {
+    // Behind the first block, on the way back, comes the first.
+    Value before = arith::SubIOp::create(
+        b, loc, arith::MaxUIOp::create(b, loc, block, kernel.index(1)),
+        kernel.index(1));
+    next = arith::SelectOp::create(
+        b, loc, back, before,
+        arith::MinUIOp::create(b, loc, after, kernel.index(last)));
+  }
   for (int64_t start = 0; start < std::min(most, bytes / line * elements);
        start += elements) {
     SmallVector<Value> place(type.getRank(), next);
@@ -557,6 +595,9 @@ bool emitGates(Kernel &kernel, const VectorUnit &unit) {
   if (!emitter.matches())
     return false;
   emitter.run();
+  // All that follows from the gates of a row and a unit is at that row and
+  // unit.
+  markInPlace(kernel, emitter.product(), /*severalSums=*/true);
   return true;
 }
 

@@ -277,6 +277,39 @@ std::pair<Value, Value> Kernel::addScratch(Type type, int64_t count,
   return {target.getArgument(number), begin};
 }
 
+Value Kernel::goesBack() {
+  Type byte = b.getI8Type();
+  unsigned number = source.getNumArguments();
+  auto attrs = b.getDictionaryAttr(
+      b.getNamedAttr(keptAttr, UnitAttr::get(b.getContext())));
+  (void)target.insertArgument(number, MemRefType::get({1}, byte), attrs,
+                              location);
+  Value memory = target.getArgument(number), first = index(0);
+  auto turn = [&]() -> Value {
+    Value last = memref::LoadOp::create(b, location, memory, first);
+    Value one = arith::ConstantIntOp::create(b, location, byte, 1);
+    Value next = arith::XOrIOp::create(b, location, last, one);
+    memref::StoreOp::create(b, location, next, memory, first);
+    return arith::TruncIOp::create(b, location, b.getI1Type(), next);
+  };
+  if (!inParts)
+    return turn();
+  ValueRange parts = target.getArguments().take_back(3);
+  Value here = arith::SubIOp::create(b, location, parts[1], parts[0]);
+  Value all = arith::CmpIOp::create(b, location, arith::CmpIPredicate::eq, here,
+                                    parts[2]);
+  auto branch = scf::IfOp::create(b, location, b.getI1Type(), all,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value back = turn();
+  scf::YieldOp::create(b, location, back);
+  b.setInsertionPointToStart(branch.elseBlock());
+  Value forth = arith::ConstantIntOp::create(b, location, b.getI1Type(), 0);
+  scf::YieldOp::create(b, location, forth);
+  return branch.getResult(0);
+}
+
 void Kernel::allowParts() {
   inParts = true;
   mostParts = 1;
@@ -361,6 +394,15 @@ func::FuncOp Kernel::finish() {
                                              target.getOperation());
   source.erase();
   return target;
+}
+
+Value mirrored(Kernel &kernel, Value number, Value from, Value to, Value back) {
+  OpBuilder &b = kernel.builder();
+  Location loc = kernel.loc();
+  Value ends = arith::AddIOp::create(b, loc, from, to);
+  ends = arith::SubIOp::create(b, loc, ends, kernel.index(1));
+  Value other = arith::SubIOp::create(b, loc, ends, number);
+  return arith::SelectOp::create(b, loc, back, other, number);
 }
 
 SmallVector<Value>

@@ -85,6 +85,12 @@ public:
   std::pair<mlir::Value, mlir::Value> addScratch(mlir::Type type, int64_t count,
                                                  int64_t parts);
 
+  /// Whether a call is to go through its work from the end to the beginning, as
+  /// an i1: in turns, so that it begins with what the call before it left in
+  /// the cache. A byte of the arena tells, whatever is in it at first. Calls of
+  /// some of the parts go forth. To be called once, where a call comes by once.
+  mlir::Value goesBack();
+
   /// Ends the new body and puts the function in the place of the old one.
   mlir::func::FuncOp finish();
   /// Forgets all that was emitted and starts again with an empty body.
@@ -111,6 +117,10 @@ private:
 inline constexpr llvm::StringLiteral scratchAttr = "ktn.scratch";
 inline constexpr llvm::StringLiteral pieceMark = "ktn-piece";
 
+/// The attribute of an argument that is memory in which a call leaves something
+/// for the next one, if that gets the same arena; and of the tensor for it.
+inline constexpr llvm::StringLiteral keptAttr = "ktn.kept";
+
 /// Attributes of a kernel that can be done in parts: how many are worth it, and
 /// the same to be found in LLVM IR.
 inline constexpr llvm::StringLiteral partsAttr = "ktn.parts";
@@ -123,6 +133,11 @@ bool tellsItsLoops(mlir::linalg::GenericOp op);
 /// Static extent of dimension `dim` of the iteration space of `op`, or
 /// ShapedType::kDynamic.
 int64_t staticLoopExtent(mlir::linalg::GenericOp op, unsigned dim);
+
+/// The number that takes the place of `number`, from `from` to before `to`,
+/// when those are gone through from the last to the first, if `back` says so.
+mlir::Value mirrored(Kernel &kernel, mlir::Value number, mlir::Value from,
+                     mlir::Value to, mlir::Value back);
 
 /// Emits `for iv = from to to step step` around `body`, which gets the iv and
 /// the carried values and returns the next ones. Returns the last ones.

@@ -140,6 +140,12 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel) {
       arguments.push_back(cast(empty, type));
       if (kernel->hasAttr(partsAttr)) // a call of all parts has the first piece
         arguments.push_back(arith::ConstantIndexOp::create(b, loc, 0));
+    } else if (kernel.getArgAttr(number, keptAttr)) {
+      auto type = mlir::cast<MemRefType>(kernel.getArgumentTypes()[number]);
+      auto kept = tensor::EmptyOp::create(b, loc, type.getShape(),
+                                          type.getElementType());
+      kept->setAttr(keptAttr, b.getUnitAttr());
+      arguments.push_back(cast(kept, type));
     }
   if (auto parts = kernel->getAttrOfType<IntegerAttr>(partsAttr)) {
     Value count = countParts(b, call, parts.getInt());

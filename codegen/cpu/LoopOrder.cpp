@@ -198,15 +198,13 @@ void Classifier::blockReductions() {
   for (const Access &access : accesses)
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
   if (tiling.blocked) {
-    auto type = cast<ShapedType>(tiling.blocked->get().getType());
-    int64_t row = int64_t(tiling.size.vectors) * tiling.lanes *
-                  llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    int64_t row = int64_t(tiling.size.vectors) * tiling.lanes * bytesInBlock();
     int64_t most = tiling.panel ? panelBytes : weightBlockBytes;
     depthOfBlock = most / row;
     bytes = 0;
     for (const Access &access : accesses)
       if (access.operand == tiling.blocked)
-        bytes = bytesWalked(access);
+        bytes = bytesWalked(access) * (tiling.widened ? 2 : 1);
     // A panel has its place before anything is known.
     if (bytes <= most && !(tiling.panel && !panelFits()))
       return;
@@ -227,11 +225,15 @@ void Classifier::blockReductions() {
     tiling.blockStep = llvm::divideCeil(turns, llvm::divideCeil(turns, step));
 }
 
+/// Bytes of an element of the operand in blocks where tiles read it.
+int64_t Classifier::bytesInBlock() {
+  auto type = cast<ShapedType>(tiling.blocked->get().getType());
+  return tiling.widened ? 4 : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
 /// Whether the panel has a known size that the stack has room for.
 bool Classifier::panelFits() {
-  auto type = cast<ShapedType>(tiling.blocked->get().getType());
-  int64_t bytes = int64_t(tiling.size.vectors) * tiling.lanes *
-                  llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t bytes = int64_t(tiling.size.vectors) * tiling.lanes * bytesInBlock();
   for (unsigned loop : tiling.reductions) {
     if (!blockedDependsOn(loop))
       continue;
@@ -273,7 +275,7 @@ int64_t Classifier::tilesOf(const Tiling::Level &level) {
 void Classifier::pickPrefetch() {
   constexpr int64_t leastBytes = 128 << 10, mostBytes = 320 << 10;
   int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
-  if (!tiling.blocked || tiling.panel || !tiling.row ||
+  if (!tiling.blocked || (tiling.panel && !tiling.widened) || !tiling.row ||
       extent(tiling.lane) <= block)
     return;
   auto type = cast<ShapedType>(tiling.blocked->get().getType());
@@ -332,6 +334,22 @@ void Classifier::pickRowsAhead() {
   }
 }
 
+/// A row times weights that the second cache holds in part only: when each call
+/// begins where the one before it ended, it finds that part. What is a little
+/// larger than a cache, and read in the same order again and again, is never in
+/// it; of much larger weights too small a part is to gain anything.
+void Classifier::pickDirection() {
+  constexpr int64_t leastBytes = 256 << 10, mostBytes = 16 << 20;
+  if (!tiling.blocked || tiling.panel || tiling.row || tiling.inBlocks() ||
+      !extent(tiling.lane))
+    return;
+  for (const Tiling::Level &level : tiling.levels)
+    if (level.kind != Tiling::Kind::Columns && extent(level.loop) != 1)
+      return;
+  int64_t bytes = bytesOf(tiling.blocked->get());
+  tiling.alternates = bytes >= leastBytes && bytes <= mostBytes;
+}
+
 /// Turns of the loop of a level; ShapedType::kDynamic where not known.
 int64_t Classifier::turnsOf(const Tiling::Level &level) {
   std::optional<int64_t> known = extent(level.loop);
@@ -351,8 +369,7 @@ int64_t Classifier::turnsOf(const Tiling::Level &level) {
   return llvm::divideCeil(*known, step);
 }
 
-/// Bytes of `tensor`, of one image where their number is not known.
-static int64_t bytesOf(Value tensor) {
+int64_t bytesOf(Value tensor) {
   auto type = cast<ShapedType>(tensor.getType());
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   for (int64_t size : type.getShape())

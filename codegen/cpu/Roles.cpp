@@ -268,6 +268,9 @@ bool Classifier::pickLane() {
   for (const Access &access : accesses)
     if (scalars && access.dependsOn(*lane) && canPack(access, *lane))
       tiling.blocked = access.operand;
+  for (const Access &access : accesses)
+    if (access.operand == tiling.blocked && widensBlocks(access))
+      tiling.panel = tiling.widened = true;
   const Access *gathered = nullptr, *far = nullptr;
   for (const Access &access : accesses) {
     if (access.operand == tiling.blocked)
@@ -296,6 +299,38 @@ bool Classifier::stepsFar(const Access &access) {
   return false;
 }
 
+/// How many vectors of columns a panel has room for, each with `depth` rows.
+static int64_t vectorsInPanel(int64_t depth, unsigned bits) {
+  return panelBytes / std::clamp<int64_t>(depth, 1, INT32_MAX) * 8 / bits;
+}
+
+/// Whether packed weights, `access`, of 16 bits are read by so many rows that
+/// each block is better widened once, into a panel, than in each tile.
+bool Classifier::widensBlocks(const Access &access) {
+  constexpr int64_t manyRows = 48;
+  Type element = getElementTypeOrSelf(access.tensor);
+  if (!(element.isF16() || element.isBF16()) || root.getNumResults() != 1 ||
+      !getElementTypeOrSelf(root.getResult(0)).isF32() ||
+      !extent(tiling.lane))
+    return false;
+  int64_t rows = 1, depth = 1;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    if (isReduction(loop))
+      depth *= extent(loop).value_or(INT32_MAX);
+    else if (!access.dependsOn(loop))
+      rows = llvm::SaturatingMultiply<uint64_t>(rows, extent(loop).value_or(1));
+    else if (loop != tiling.lane)
+      return false;
+  }
+  int64_t widest = vectorsInPanel(depth, unit.bits);
+  if (keepsSums)
+    widest = std::max<int64_t>(widest, 4);
+  if (rows < manyRows || widest == 0)
+    return false;
+  mostVectors = std::min(mostVectors, widest);
+  return true;
+}
+
 /// Copies blocks of `access` to a panel where enough rows read it.
 bool Classifier::pickPanel(const Access &access) {
   bool gathers = along(access, tiling.lane) == LaneAccess::Gather;
@@ -311,8 +346,7 @@ bool Classifier::pickPanel(const Access &access) {
                   ? llvm::SaturatingMultiply<uint64_t>(depth, *extent(loop))
                   : INT32_MAX;
   // A deep sum is done in blocks, if the output can hold its sums.
-  int64_t widest =
-      panelBytes / std::clamp<int64_t>(depth, 1, INT32_MAX) * 8 / unit.bits;
+  int64_t widest = vectorsInPanel(depth, unit.bits);
   if (keepsSums)
     widest = std::max<int64_t>(widest, 4);
   if (!rows || widest == 0 || !canPanel(access, tiling.lane))
@@ -397,7 +431,24 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     best = perRow;
   }
   if (!tiling.row)
-    tiling.size = productTile(1, vectors, {1, mostVectors}, unit);
+    tiling.size = {1, widthOfOneRow(vectors)};
+}
+
+/// Vectors of a tile of one row, which reads each weight once: a last block
+/// that is not full takes the time of a full one, and of weights that no near
+/// cache holds few sums keep up with the loads.
+unsigned Classifier::widthOfOneRow(std::optional<int64_t> vectors) {
+  TileSize size = productTile(1, vectors, {1, mostVectors}, unit);
+  constexpr int64_t fewSums = 4, nearBytes = 64 << 10;
+  if (!vectors || !tiling.blocked || size.vectors <= fewSums ||
+      bytesOf(tiling.blocked->get()) <= nearBytes)
+    return size.vectors;
+  int64_t best = size.vectors;
+  auto filled = [&](int64_t width) { return llvm::alignTo(*vectors, width); };
+  for (int64_t width = best; width-- > fewSums;)
+    if (filled(width) <= filled(best))
+      best = width;
+  return unsigned(best);
 }
 
 /// How the window goes along `loop`; null when it does not, or when the steps
@@ -506,7 +557,10 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
     else
       blockRows();
   }
-  if (tiling.panel && !panelFits()) {
+  if (tiling.widened &&
+      !(tiling.row && tiling.taps.empty() && panelFits())) {
+    tiling.panel = tiling.widened = false;
+  } else if (tiling.panel && !panelFits()) {
     tiling.blocked = nullptr;
     tiling.panel = false;
   }
@@ -515,6 +569,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickRowsAhead();
   pickAdded();
   pickFar();
+  pickDirection();
   tiling.shared = pickShared();
   return tiling;
 }

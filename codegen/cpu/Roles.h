@@ -61,6 +61,8 @@ struct Tiling {
   /// packed at compile time, or into a panel where it is used.
   mlir::OpOperand *blocked = nullptr;
   bool panel = false;
+  /// Packed at compile time in 16 bits, and widened into a panel for many rows.
+  bool widened = false;
   /// In how many tiles all of the next block is asked for, before it is needed;
   /// 0 where that does not pay.
   int64_t tilesOfPrefetch = 0;
@@ -73,6 +75,9 @@ struct Tiling {
   /// What is far from step to step of the innermost reduction: not in one run
   /// that is fetched ahead anyway.
   llvm::SmallVector<Access> far;
+  /// Whether calls go through the blocks of columns in turns from the first to
+  /// the last and from the last to the first (Kernel::goesBack).
+  bool alternates = false;
 };
 
 /// How to tile `root`; null when scalar loops are the way. `keepsSums`: the

@@ -195,7 +195,7 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
   bool hasAll = panel && cast<MemRefType>(panel.getType()).getDimSize(0) > 1;
   blockInPanel = hasAll ? number : kernel.index(0);
   if (panel)
-    keepsBlocks ? readPanel({}) : fillPanel();
+    keepsBlocks ? readPanel({}) : fillPanel(number);
   else if (tiling.blocked)
     reader.setPacked(tiling.blocked->get(),
                      {kernel.memrefOf(tiling.blocked->get()), number, packing});
@@ -258,7 +258,12 @@ void TileEmitter::emitColumns(bool shared, Then then) {
                return {};
              });
   };
-  turns(from, least(to, blocks), [&](Value number) { blockAt(number, full); });
+  Value end = least(to, blocks), back;
+  if (tiling.alternates)
+    back = kernel.goesBack();
+  turns(from, end, [&](Value number) {
+    blockAt(back ? mirrored(kernel, number, from, end, back) : number, full);
+  });
   if (rest == 0)
     return;
   SmallVector<Column> last;

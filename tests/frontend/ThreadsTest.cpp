@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -89,6 +91,40 @@ TEST_F(Threads, GiveWhatCodeWithoutThreadsGives) {
   Array input = numbers({500, 500}, 3);
   K::set_num_threads(3);
   EXPECT_TRUE(sameBits(serial({input})[0], split({input})[0]));
+}
+
+// Calls go through weights of some megabytes back and forth.
+TEST_F(Threads, AndCallsInTurnsGiveTheSameBits) {
+  K::Tensor x = K::placeholder({1, 784});
+  K::Tensor y =
+      K::dot(K::relu(K::dot(x, weight({784, 700}))), weight({700, 500}));
+  K::Function plain = K::function({x}, {y});
+  K::CompileSettings settings;
+  settings.optimize = false;
+  plain.configure(settings);
+  Array input = numbers({1, 784}, 3);
+  Array reference = plain({input})[0], first;
+  double most = 0;
+  for (int64_t index = 0; index < reference.size(); ++index)
+    most = std::max(most, std::fabs(reference.at(index)));
+  for (int threads : {1, 2, 3}) {
+    K::set_num_threads(threads);
+    for (int compiled : {0, 1}) {
+      settings.optimize = true;
+      settings.threads = compiled;
+      K::Function function = K::function({x}, {y});
+      function.configure(settings);
+      for (int call = 0; call < 3; ++call) {
+        Array result = function({input})[0];
+        if (first.size() != result.size())
+          first = result;
+        EXPECT_TRUE(sameBits(result, first))
+            << "call " << call << " on " << threads << " threads";
+      }
+    }
+  }
+  for (int64_t index = 0; index < reference.size(); ++index)
+    EXPECT_NEAR(first.at(index), reference.at(index), 1e-5 * most);
 }
 
 TEST_F(Threads, AreSharedByCallers) {
