@@ -132,43 +132,73 @@ struct ExpandErfPlusOne : OpRewritePattern<math::ErfOp> {
   VectorMathTarget target;
 };
 
-/// z / (1 + z) or 1 / (1 + z) with z = e^-|x|, as `ktn.sigmoid` is written, in
-/// one sequence.
+/// The x of z / (1 + z) or 1 / (1 + z) with z = e^-|x|, as `ktn.sigmoid` is
+/// written; null for any other quotient.
+Value argumentOfSigmoid(arith::DivFOp op) {
+  auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
+  auto choice = op.getLhs().getDefiningOp<arith::SelectOp>();
+  if (!sum || !choice || !matchPattern(choice.getFalseValue(), m_OneFloat()))
+    return nullptr;
+  Value z = choice.getTrueValue();
+  if (!(matchPattern(sum.getLhs(), m_OneFloat()) && sum.getRhs() == z) &&
+      !(matchPattern(sum.getRhs(), m_OneFloat()) && sum.getLhs() == z))
+    return nullptr;
+  auto exp = z.getDefiningOp<math::ExpOp>();
+  auto minus = exp ? exp.getOperand().getDefiningOp<arith::NegFOp>() : nullptr;
+  auto magnitude =
+      minus ? minus.getOperand().getDefiningOp<math::AbsFOp>() : nullptr;
+  auto isBelow = choice.getCondition().getDefiningOp<arith::CmpFOp>();
+  if (!magnitude || !isBelow ||
+      isBelow.getPredicate() != arith::CmpFPredicate::OLT ||
+      isBelow.getLhs() != magnitude.getOperand() ||
+      !matchPattern(isBelow.getRhs(), m_AnyZeroFloat()))
+    return nullptr;
+  return magnitude.getOperand();
+}
+
+/// A sigmoid in one sequence.
 struct ExpandSigmoid : OpRewritePattern<arith::DivFOp> {
   ExpandSigmoid(MLIRContext *context, VectorMathTarget target)
       : OpRewritePattern(context), target(target) {}
 
   LogicalResult matchAndRewrite(arith::DivFOp op,
                                 PatternRewriter &rewriter) const override {
-    auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
-    auto choice = op.getLhs().getDefiningOp<arith::SelectOp>();
-    if (!sum || !choice || !matchPattern(choice.getFalseValue(), m_OneFloat()))
-      return rewriter.notifyMatchFailure(op, "is not of 1 + z");
-    Value z = choice.getTrueValue();
-    if (!(matchPattern(sum.getLhs(), m_OneFloat()) && sum.getRhs() == z) &&
-        !(matchPattern(sum.getRhs(), m_OneFloat()) && sum.getLhs() == z))
-      return rewriter.notifyMatchFailure(op, "is not of 1 + z");
-    auto exp = z.getDefiningOp<math::ExpOp>();
-    auto minus =
-        exp ? exp.getOperand().getDefiningOp<arith::NegFOp>() : nullptr;
-    auto magnitude =
-        minus ? minus.getOperand().getDefiningOp<math::AbsFOp>() : nullptr;
-    auto isBelow = choice.getCondition().getDefiningOp<arith::CmpFOp>();
-    if (!magnitude || !isBelow ||
-        isBelow.getPredicate() != arith::CmpFPredicate::OLT ||
-        isBelow.getLhs() != magnitude.getOperand() ||
-        !matchPattern(isBelow.getRhs(), m_AnyZeroFloat()))
-      return rewriter.notifyMatchFailure(op, "z is not e^-|x|");
+    Value x = argumentOfSigmoid(op);
+    if (!x)
+      return rewriter.notifyMatchFailure(op, "is no sigmoid");
     Type type = op.getType(), compute = computeType(type);
     if (!compute)
       return rewriter.notifyMatchFailure(op, "has a type of its own");
-    Value x = magnitude.getOperand();
     if (compute != type)
       x = arith::ExtFOp::create(rewriter, op.getLoc(), compute, x);
     Value y = VectorMath(rewriter, op.getLoc(), compute, target).sigmoid(x);
     if (compute != type)
       y = arith::TruncFOp::create(rewriter, op.getLoc(), type, y);
     rewriter.replaceOp(op, y);
+    return success();
+  }
+  VectorMathTarget target;
+};
+
+/// x times its sigmoid, which nobody else needs, in one sequence.
+struct ExpandSwish : OpRewritePattern<arith::MulFOp> {
+  ExpandSwish(MLIRContext *context, VectorMathTarget target)
+      : OpRewritePattern(context), target(target) {}
+
+  LogicalResult matchAndRewrite(arith::MulFOp op,
+                                PatternRewriter &rewriter) const override {
+    auto isSwish = [](Value x, Value factor) {
+      auto quotient = factor.getDefiningOp<arith::DivFOp>();
+      return quotient && quotient->hasOneUse() &&
+             argumentOfSigmoid(quotient) == x;
+    };
+    Value x = op.getLhs(), factor = op.getRhs();
+    if (!isSwish(x, factor))
+      std::swap(x, factor);
+    if (!isSwish(x, factor) || !getElementTypeOrSelf(x).isF32())
+      return rewriter.notifyMatchFailure(op, "is no swish of f32");
+    VectorMath math(rewriter, op.getLoc(), op.getType(), target);
+    rewriter.replaceOp(op, math.swish(x));
     return success();
   }
   VectorMathTarget target;
@@ -257,6 +287,9 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
     MLIRContext *context = &getContext();
     VectorMathTarget target{hasFma, hasRounding, hasAvx512};
     // What is made of functions that are expanded below.
+    RewritePatternSet products(context);
+    products.add<ExpandSwish>(context, target);
+    walkAndApplyPatterns(getOperation(), std::move(products));
     RewritePatternSet compounds(context);
     compounds.add<ExpandIntegerPower>(context);
     compounds.add<ExpandSigmoid>(context, target);

@@ -184,14 +184,18 @@ bool VectorMath::hasIntrinsics() const {
 }
 
 /// The intrinsic `name` of 16 lanes for as many as there are; it `rounds` if
-/// it wants to be told how.
-Value VectorMath::intrinsic(StringRef name, ValueRange operands, bool rounds) {
+/// it wants to be told how. The immediate is behind the operands.
+Value VectorMath::intrinsic(StringRef name, ValueRange operands, bool rounds,
+                            std::optional<int32_t> immediate) {
   constexpr int64_t lanes = 16;
   auto wide = VectorType::get(lanes, b.getF32Type());
   Value nothing = splat(b, wide, b.getF32FloatAttr(0));
   Value all = arith::ConstantOp::create(b, b.getI16IntegerAttr(-1));
   auto call = [&](ArrayRef<Value> values) -> Value {
     SmallVector<Value> arguments(values);
+    if (immediate)
+      arguments.push_back(
+          arith::ConstantOp::create(b, b.getI32IntegerAttr(*immediate)));
     arguments.append({nothing, all});
     if (rounds) // as the machine is told to for everything else
       arguments.push_back(arith::ConstantOp::create(b, b.getI32IntegerAttr(4)));
@@ -235,6 +239,13 @@ Value VectorMath::intrinsic(StringRef name, ValueRange operands, bool rounds) {
 /// normal ones.
 Value VectorMath::reciprocalTo14Bits(Value x) {
   return intrinsic("llvm.x86.avx512.rcp14.ps.512", x, /*rounds=*/false);
+}
+
+/// x - floor(x); 0 for infinities.
+Value VectorMath::aboveFloor(Value x) {
+  constexpr int32_t down = 9; // and no exception
+  return intrinsic("llvm.x86.avx512.mask.reduce.ps.512", x, /*rounds=*/true,
+                   down);
 }
 
 /// x / divisor for a divisor in [1, 2], by its reciprocal: the division of 16
@@ -409,6 +420,21 @@ Value VectorMath::sigmoid(Value x) {
       reduceByLn2(atLeast(atMost(x, table.sigmoidIsOne), table.expLow));
   Value z = expOfReduced(reduced);
   return dividedByPositive(z, add(z, constant(1.0)));
+}
+
+/// Nobody asks for the digits of a number that is small beside x + 1, so the
+/// rounding of x log2 e may stay in the exponent; and 2^floor of that is what
+/// AVX-512 multiplies with. Below the bound e^-x has no normal reciprocal.
+Value VectorMath::swish(Value x) {
+  x = atLeast(x, table.swishLow);
+  if (!hasIntrinsics())
+    return mul(x, sigmoid(x));
+  Value t = mul(x, constant(-log2E));
+  Value z = intrinsic("llvm.x86.avx512.mask.scalef.ps.512",
+                      {horner(aboveFloor(t), table.exp2), t}, /*rounds=*/true);
+  Value one = constant(1.0), divisor = add(z, one);
+  Value r = reciprocalTo14Bits(divisor);
+  return mul(x, fma(fma(negate(divisor), r, one), r, r));
 }
 
 /// |x| < 0.9375: x + x p(x^2). Beyond, f32: 1 - 1/p(|x|)^8; f64:

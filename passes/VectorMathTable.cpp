@@ -39,6 +39,11 @@ static constexpr double f32ErfDenominator[] = {
     0.7603119015693665,   0.3782559037208557,    0.08666172623634338,
     0.011761104688048363, 0.0009950255043804646, 4.804419950232841e-05};
 
+// 2^x for 0 <= x <= 1: 2^-23.6.
+static constexpr double f32Exp2[] = {
+    0.9999999403953552,  0.6931527256965637,   0.24015572667121887,
+    0.05582121014595032, 0.008994675241410732, 0.0018755692290142179};
+
 // f64: tests/ulp/fit.py prints these rows (Remez exchange in 60 digits). Error
 // after rounding: exp, expm1 2^-58.7, log 2^-56.5, sin 2^-57.3, cos 2^-59.6,
 // erf 2^-56.2 and 2^-58.4, atanh 2^-66.3.
@@ -112,6 +117,7 @@ const VectorMathTable f32MathTable = {
     /*expLow=*/-104.0,
     /*expHigh=*/88.8,
     /*expFlushLow=*/-88.0297,
+    /*swishLow=*/-87.3,
     /*sigmoidIsOne=*/20.0,
     /*expm1Low=*/-20.0,
     /*sqrtHalf=*/0x3f3504f3,
@@ -128,6 +134,7 @@ const VectorMathTable f32MathTable = {
     f32ErfNumerator,
     f32ErfDenominator,
     /*erfIsOne=*/3.924999952316284,
+    f32Exp2,
     /*atanh=*/{}};
 
 const VectorMathTable f64MathTable = {
@@ -139,6 +146,7 @@ const VectorMathTable f64MathTable = {
     /*expLow=*/-746.0,
     /*expHigh=*/709.9,
     /*expFlushLow=*/-709.0896,
+    /*swishLow=*/-708.0,
     /*sigmoidIsOne=*/40.0,
     /*expm1Low=*/-40.0,
     /*sqrtHalf=*/0x3fe6a09e667f3bcd,
@@ -155,6 +163,7 @@ const VectorMathTable f64MathTable = {
     /*erfNumerator=*/{},
     /*erfDenominator=*/{},
     /*erfIsOne=*/0,
+    /*exp2=*/{},
     f64Atanh};
 
 } // namespace keratin

@@ -16,6 +16,7 @@ struct VectorMathTable {
   double ln2High, ln2Low; ///< the high part leaves room for k in a product
   double expLow, expHigh; ///< past them the result is 0 or infinite anyway
   double expFlushLow;     ///< k is here the exponent of +0
+  double swishLow;        ///< 1 / (1 + e^-x) is normal down to here
   double sigmoidIsOne;    ///< so it is above: 1 + e^-x rounds to 1
   double expm1Low;        ///< e^x is here below half an ulp of 1
   uint64_t sqrtHalf;      ///< the bits of sqrt 1/2
@@ -25,6 +26,8 @@ struct VectorMathTable {
   /// erf(x) = x p(x^2) / q(x^2) up to where that is 1; f32 only.
   llvm::ArrayRef<double> erfNumerator, erfDenominator;
   double erfIsOne;
+  /// 2^x for 0 <= x <= 1; f32 only.
+  llvm::ArrayRef<double> exp2;
   /// atanh(s) = s + s^3 (1/3 + s^2 p(s^2)), of pow; f64 only.
   llvm::ArrayRef<double> atanh;
 };

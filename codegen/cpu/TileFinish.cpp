@@ -2,16 +2,20 @@
 //
 // Additions and comparisons are done while the sums are in registers. Functions
 // are not: their chains are long and want registers for constants, and only
-// chains side by side hide the latency of each. So the sums go to memory, and
-// a small loop computes the outputs from there, row by row.
+// chains side by side hide the latency of each: a chain of 25 instructions
+// takes 90 cycles, and a scheduler of 100 entries sees no more than four in a
+// row. So the sums go to memory, and a small loop computes the outputs of some
+// rows from there, instruction by instruction for all of their vectors.
 //
 //===----------------------------------------------------------------------===//
+#include "codegen/cpu/JoinVectors.h"
 #include "codegen/cpu/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -41,27 +45,13 @@ bool TileEmitter::finishesWithFunctions() {
   return false;
 }
 
-/// How many full vectors of columns from `column` on to finish as one.
-unsigned TileEmitter::columnsAtOnce(unsigned column) {
-  auto isFull = [&](unsigned other) {
-    return other < columns.size() && columns[other].width == tiling.lanes;
-  };
-  for (unsigned number : {4, 2})
-    if (llvm::all_of(llvm::seq(column, column + number), isFull))
-      return number;
-  return 1;
-}
-
-/// The vectors one behind the other.
-static Value joined(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
-  if (vectors.size() == 1)
-    return vectors[0];
-  size_t half = vectors.size() / 2;
-  Value left = joined(b, loc, vectors.take_front(half));
-  Value right = joined(b, loc, vectors.drop_front(half));
-  auto lanes = cast<VectorType>(left.getType()).getNumElements() * 2;
-  return vector::ShuffleOp::create(b, loc, left, right,
-                                   llvm::to_vector(llvm::seq<int64_t>(lanes)));
+/// How many chains of a function go side by side: what is alive of them and the
+/// constants should fit in 32 registers, or 16.
+unsigned TileEmitter::chainsAtOnce() {
+  unsigned bits = 0;
+  for (Value result : root->getResults())
+    bits = std::max(bits, getElementTypeOrSelf(result).getIntOrFloatBitWidth());
+  return tiling.lanes * bits >= 512 ? 4 : 2;
 }
 
 /// Whether a memref is more than the second cache holds beside other things.
@@ -95,13 +85,63 @@ void TileEmitter::prefetchPlace(const Output &output, Position point,
   }
 }
 
-/// Computes the outputs of `columns` from `column` on, at the position `point`,
-/// from a sum for each result and column.
-void TileEmitter::finishColumns(const Position &point, unsigned width,
-                                ArrayRef<Value> sums) {
-  storeOutputs(reader, root, outputs, point, width, sums);
-  for (const Output &output : outputs)
-    prefetchPlace(output, point, width);
+/// Makes `sums` the values of the results of `root` at `point`.
+static void rememberSums(LaneReader &reader, linalg::GenericOp root,
+                         const Position &point, unsigned width,
+                         ValueRange sums) {
+  for (auto [result, sum] : llvm::zip_equal(root->getResults(), sums)) {
+    AffineMap map = root.getIndexingMapMatchingResult(result);
+    reader.remember(result, atPoint(map.getResults(), point), width, {sum, {}});
+  }
+}
+
+/// Computes the outputs of vectors of one width, each from a sum for each
+/// result of the root.
+void TileEmitter::finishVectors(ArrayRef<SumsAt> vectors, unsigned width) {
+  if (vectors.size() == 1 || width == 0) {
+    for (const SumsAt &vector : vectors)
+      storeOutputs(reader, root, outputs, vector.point, width, vector.sums);
+  } else {
+    for (const SumsAt &vector : vectors)
+      rememberSums(reader, root, vector.point, width, vector.sums);
+    // All are read before any is written, as in storeOutputs.
+    SmallVector<Sums> values(outputs.size());
+    for (auto [parts, output] : llvm::zip_equal(values, outputs))
+      for (const SumsAt &vector : vectors)
+        parts.push_back(reader.materialize(
+            reader.read(output.tensor, atPoint(output.position, vector.point),
+                        width),
+            width));
+    VectorJoiner joiner(b, loc);
+    for (Sums &parts : values) {
+      // LLVM takes vectors apart by halves, and elements of others one by one;
+      // what nobody reads of these it does not compute.
+      Sums even = parts;
+      even.resize(llvm::PowerOf2Ceil(parts.size()), parts.back());
+      Value whole = joiner.join(even);
+      for (auto [number, part] : llvm::enumerate(parts))
+        part = vector::ExtractStridedSliceOp::create(
+            b, loc, whole, ArrayRef<int64_t>{int64_t(number) * width},
+            ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
+    }
+    for (auto [parts, output] : llvm::zip_equal(values, outputs))
+      for (auto [part, vector] : llvm::zip_equal(parts, vectors))
+        reader.write({part, {}}, output.destination,
+                     atPoint(output.place, vector.point), width);
+  }
+  for (const SumsAt &vector : vectors)
+    for (const Output &output : outputs)
+      prefetchPlace(output, vector.point, width);
+}
+
+/// The part of a sum that is of columns, where it is of a whole vector.
+Value TileEmitter::inColumn(Value sum, unsigned column) {
+  unsigned width = columns[column].width;
+  if (width == 0 || sumWidth(column) == width)
+    return sum;
+  return vector::ExtractStridedSliceOp::create(
+      b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+      ArrayRef<int64_t>{1});
 }
 
 /// Computes the outputs from the sums, rows by columns by results.
@@ -111,26 +151,22 @@ void TileEmitter::finishTile(ValueRange sums) {
     return finishFromMemory(sums);
   SmallVector<AffineExpr> taps(root.getNumLoops());
   size_t results = root.getNumResults();
+  unsigned most = functions ? chainsAtOnce() : 1;
   for (unsigned row = 0; row < rows(); ++row)
-    for (unsigned column = 0, number = 1; column < columns.size();
-         column += number) {
-      number = functions ? columnsAtOnce(column) : 1;
-      Sums whole;
-      for (size_t result = 0; result < results; ++result) {
-        SmallVector<Value> parts;
-        for (unsigned next = column; next < column + number; ++next) {
-          Value sum = sums[(row * columns.size() + next) * results + result];
-          unsigned part = columns[next].width;
-          if (part != 0 && sumWidth(next) != part)
-            sum = vector::ExtractStridedSliceOp::create(
-                b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{part},
-                ArrayRef<int64_t>{1});
-          parts.push_back(sum);
-        }
-        whole.push_back(joined(b, loc, parts));
+    for (unsigned column = 0; column < columns.size();) {
+      unsigned width = columns[column].width;
+      SmallVector<SumsAt> vectors;
+      for (; column < columns.size() && vectors.size() < most &&
+             columns[column].width == width;
+           ++column) {
+        SumsAt &vector = vectors.emplace_back();
+        vector.point = pointOf(row, column, taps);
+        for (size_t result = 0; result < results; ++result)
+          vector.sums.push_back(
+              inColumn(sums[(row * columns.size() + column) * results + result],
+                       column));
       }
-      finishColumns(pointOf(row, column, taps), columns[column].width * number,
-                    whole);
+      finishVectors(vectors, width);
     }
 }
 
@@ -166,46 +202,69 @@ void TileEmitter::finishFromMemory(ValueRange sums) {
   // Loops of their own: what is known at the coordinates of the tile is known
   // for its first row.
   unsigned inner = root.getNumLoops(), outer = inner + 1;
-  SmallVector<AffineExpr> taps(root.getNumLoops());
-  auto row = [&] {
-    AffineExpr down = getAffineDimExpr(outer, b.getContext());
-    AffineExpr along = getAffineDimExpr(inner, b.getContext());
-    AffineExpr start = (down * innerRows + along) * rowLength;
-    for (unsigned column = 0, number = 1; column < columns.size();
-         column += number) {
-      number = columnsAtOnce(column);
-      unsigned width = columns[column].width * number;
-      Sums whole;
-      Value from = reader.at(canonical(start + columns[column].offset));
-      for (Value place : memory) {
-        Type element = cast<MemRefType>(place.getType()).getElementType();
-        if (width == 0)
-          whole.push_back(memref::LoadOp::create(b, loc, place, from));
-        else
-          whole.push_back(
-              vector::LoadOp::create(b, loc, VectorType::get(width, element),
-                                     place, from)
-                  .getResult());
-      }
-      Position point = pointOf(0, column, taps);
-      if (tiling.row)
-        point[*tiling.row] = point[*tiling.row] + along;
-      if (tiling.outerRow)
-        point[*tiling.outerRow] = point[*tiling.outerRow] + down;
-      finishColumns(point, width, whole);
+  // Rows at once, in turns that are as equal as they can be.
+  auto full = unsigned(llvm::count_if(columns, [&](const Column &column) {
+    return column.width == tiling.lanes;
+  }));
+  unsigned most = std::max(chainsAtOnce() / std::max(full, 1U), 1U);
+  unsigned height =
+      unsigned(llvm::divideCeil(innerRows, llvm::divideCeil(innerRows, most)));
+  auto some = [&](unsigned count) {
+    for (unsigned column = 0; column < columns.size();) {
+      unsigned width = columns[column].width;
+      SmallVector<SumsAt> vectors;
+      for (; column < columns.size() && columns[column].width == width &&
+             (vectors.empty() || vectors.size() + count <= chainsAtOnce());
+           ++column)
+        for (unsigned row = 0; row < count; ++row)
+          vectors.push_back(sumsFromMemory(column, row));
+      finishVectors(vectors, width);
     }
   };
-  span(outer, kernel.index(0), kernel.index(outerRows), 1,
-       [&] { span(inner, kernel.index(0), kernel.index(innerRows), 1, row); });
+  auto turns = [&](unsigned from, unsigned to, unsigned step) {
+    if (from != to)
+      span(inner, kernel.index(from), kernel.index(to), step,
+           [&] { some(step); });
+  };
+  unsigned whole = innerRows / height * height;
+  span(outer, kernel.index(0), kernel.index(outerRows), 1, [&] {
+    turns(0, whole, height);
+    turns(whole, innerRows, innerRows - whole);
+  });
+}
+
+/// Where the vector `column` of a row behind that at the spare coordinates is,
+/// and its sums, read from memory.
+TileEmitter::SumsAt TileEmitter::sumsFromMemory(unsigned column, unsigned row) {
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  AffineExpr down = getAffineDimExpr(root.getNumLoops() + 1, b.getContext());
+  AffineExpr along = getAffineDimExpr(root.getNumLoops(), b.getContext()) + row;
+  AffineExpr start =
+      (down * innerRows + along) * (int64_t(columns.size()) * tiling.lanes);
+  Value from = reader.at(canonical(start + columns[column].offset));
+  SumsAt vector;
+  for (Value place : memoryOfSums()) {
+    Type element = cast<MemRefType>(place.getType()).getElementType();
+    if (unsigned width = columns[column].width)
+      vector.sums.push_back(
+          vector::LoadOp::create(b, loc, VectorType::get(width, element), place,
+                                 from)
+              .getResult());
+    else
+      vector.sums.push_back(memref::LoadOp::create(b, loc, place, from));
+  }
+  vector.point = pointOf(0, column, taps);
+  if (tiling.row)
+    vector.point[*tiling.row] = vector.point[*tiling.row] + along;
+  if (tiling.outerRow)
+    vector.point[*tiling.outerRow] = vector.point[*tiling.outerRow] + down;
+  return vector;
 }
 
 void storeOutputs(LaneReader &reader, linalg::GenericOp root,
                   ArrayRef<Output> outputs, const Position &point,
                   unsigned width, ValueRange sums) {
-  for (auto [result, sum] : llvm::zip_equal(root->getResults(), sums)) {
-    AffineMap map = root.getIndexingMapMatchingResult(result);
-    reader.remember(result, atPoint(map.getResults(), point), width, {sum, {}});
-  }
+  rememberSums(reader, root, point, width, sums);
   // All are read before any is written: a destination may be what they are
   // computed from.
   auto values = llvm::map_to_vector(outputs, [&](const Output &output) {

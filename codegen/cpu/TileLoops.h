@@ -94,13 +94,19 @@ private:
                    llvm::ArrayRef<mlir::AffineExpr> taps);
   void finishTile(mlir::ValueRange sums);
   void finishFromMemory(mlir::ValueRange sums);
-  void finishColumns(const Position &point, unsigned width,
-                     llvm::ArrayRef<mlir::Value> sums);
+  /// The sums of a vector of columns, and where they are.
+  struct SumsAt {
+    Position point;
+    Sums sums;
+  };
+  SumsAt sumsFromMemory(unsigned column, unsigned row);
+  mlir::Value inColumn(mlir::Value sum, unsigned column);
+  void finishVectors(llvm::ArrayRef<SumsAt> vectors, unsigned width);
   void prefetchPlace(const Output &output, Position point, unsigned width);
   llvm::ArrayRef<mlir::Value> memoryOfSums();
   bool sumsWholeVectors();
   bool finishesWithFunctions();
-  unsigned columnsAtOnce(unsigned column);
+  unsigned chainsAtOnce();
   unsigned sumWidth(unsigned column);
   unsigned rows() const { return innerRows * outerRows; }
 

@@ -165,6 +165,29 @@ func.func @sigmoid(%x: vector<16xf32>) -> vector<16xf32> {
   return %6 : vector<16xf32>
 }
 
+// Times its argument it needs no product of its own, and the exponent takes what
+// is rounded of x log2 e.
+// AVX512-LABEL: func @swish(
+// AVX512:         llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"(%[[T:[0-9]+]],
+// AVX512:         llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%{{[0-9]+}}, %[[T]],
+// AVX512:         llvm.call_intrinsic "llvm.x86.avx512.rcp14.ps.512"
+// AVX512-COUNT-1: arith.mulf
+// AVX512-NOT:     arith.mulf
+// AVX512:         return
+func.func @swish(%x: vector<16xf32>) -> vector<16xf32> {
+  %nought = arith.constant dense<0.0> : vector<16xf32>
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  %0 = math.absf %x : vector<16xf32>
+  %1 = arith.negf %0 : vector<16xf32>
+  %2 = math.exp %1 : vector<16xf32>
+  %3 = arith.cmpf olt, %x, %nought : vector<16xf32>
+  %4 = arith.select %3, %2, %one : vector<16xi1>, vector<16xf32>
+  %5 = arith.addf %2, %one : vector<16xf32>
+  %6 = arith.divf %4, %5 : vector<16xf32>
+  %7 = arith.mulf %6, %x : vector<16xf32>
+  return %7 : vector<16xf32>
+}
+
 // AVX-512 multiplies by 2^k and finds reciprocals: of 16 lanes at once.
 // AVX512-LABEL: func @wide_exp(
 // AVX512-COUNT-2: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"({{.+}}) : (vector<16xf32>, vector<16xf32>, vector<16xf32>, i16, i32) -> vector<16xf32>

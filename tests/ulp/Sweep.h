@@ -15,6 +15,7 @@ struct Function {
   double (*reference)(double); ///< of libm, in double
   double bound;                ///< in units of the last place
   double domain;               ///< the bound holds for |x| up to here
+  double perUnit = 0; ///< and grows by this from 0 to -1, from -1 to -2
 };
 
 /// What a sweep found. Special values count as wrong wherever they differ from
