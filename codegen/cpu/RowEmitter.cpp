@@ -52,6 +52,8 @@ private:
     SmallVector<linalg::GenericOp> reductions;
     llvm::SmallSetVector<Value, 4> stored;
     unsigned streams = 1; ///< vectors of partial results of each reduction
+    unsigned width = 1;   ///< lanes of each, one or more vectors of the machine
+    bool asksForNext = false; ///< while this row is at hand
   };
 
   bool isReduction(Operation *op) const {
@@ -75,8 +77,9 @@ private:
   void emitPass(const Pass &pass);
   Sums trailingLoops(const Pass &pass, unsigned loop, Sums sums);
   Sums alongLane(const Pass &pass, Sums sums);
-  void turn(const Pass &pass, Sums &sums, unsigned stream, int64_t offset,
-            unsigned width);
+  Sums turn(const Pass &pass, ValueRange sums, int64_t offset, unsigned width);
+  void rest(const Pass &pass, Sums &sums, int64_t left);
+  void prefetchRow(const Position &point, unsigned width);
   LaneReader::Part memoryFor(Value value);
   LaneReader::Part inPanel();
   LaneReader::Part perRow(Value memory);
@@ -291,9 +294,16 @@ bool RowEmitter::nextPass(Pass &pass) {
       collectStored(result, pass);
       pass.stored.insert(result);
     }
-  // Long bodies hide the latency of the sums by themselves.
-  auto vectors = int64_t(llvm::divideCeil(length(), lanes));
-  pass.streams = std::clamp<int64_t>(vectors, 1, expensive ? 2 : 4);
+  // Long bodies hide the latency of the sums by themselves, and that of their
+  // own chains where those of several vectors go side by side.
+  constexpr uint64_t most = 4;
+  auto vectors = llvm::divideCeil(uint64_t(length()), lanes);
+  unsigned chains =
+      expensive && llvm::isPowerOf2_32(lanes)
+          ? std::clamp<uint64_t>(llvm::bit_floor(vectors), 1, most)
+          : 1;
+  pass.width = chains * lanes;
+  pass.streams = expensive ? 1 : std::clamp<uint64_t>(vectors, 1, most);
   return !pass.reductions.empty() || !pass.stored.empty();
 }
 
@@ -356,34 +366,102 @@ LaneReader::Part RowEmitter::memoryFor(Value value) {
           dims};
 }
 
-/// One vector of the row: adds it to the sums and stores what is kept.
-void RowEmitter::turn(const Pass &pass, Sums &sums, unsigned stream,
-                      int64_t offset, unsigned width) {
+/// Asks for what is read and written at `point` of the next row.
+void RowEmitter::prefetchRow(const Position &point, unsigned width) {
+  constexpr unsigned line = 64;
+  llvm::SmallDenseSet<std::pair<Value, AffineMap>> seen;
+  auto ask = [&](Value memref, AffineMap map, bool isWrite) {
+    auto type = cast<MemRefType>(memref.getType());
+    unsigned bits = type.getElementTypeBitWidth();
+    if (bits < 8 || !map.isProjectedPermutation() ||
+        !map.isFunctionOfDim(rows - 1) || !map.isFunctionOfDim(loops - 1) ||
+        !seen.insert({memref, map}).second)
+      return;
+    for (unsigned lane = 0; lane < width; lane += line * 8 / bits) {
+      Position next = point;
+      next[rows - 1] = next[rows - 1] + 1;
+      next[loops - 1] = next[loops - 1] + lane;
+      SmallVector<Value> place;
+      for (AffineExpr expr : map.getResults())
+        place.push_back(reader.at(canonical(expr.replaceDims(next))));
+      memref::PrefetchOp::create(b, loc, memref, place, isWrite,
+                                 /*localityHint=*/3, /*isDataCache=*/true);
+    }
+  };
+  for (linalg::GenericOp op : ops)
+    if (op.getNumLoops() == loops)
+      for (OpOperand *input : op.getDpsInputOperands())
+        if (Value memref = kernel.memrefOf(input->get()))
+          ask(memref, op.getMatchingIndexingMap(input), /*isWrite=*/false);
+  for (auto [number, result] : llvm::enumerate(results))
+    if (isWhole(result))
+      ask(kernel.destination(number), b.getMultiDimIdentityMap(loops),
+          /*isWrite=*/true);
+}
+
+/// Some lanes of the row: stores what is kept, and adds the others to `sums`,
+/// one for each reduction.
+RowEmitter::Sums RowEmitter::turn(const Pass &pass, ValueRange sums,
+                                  int64_t offset, unsigned width) {
   Position position = point(offset);
+  if (pass.asksForNext)
+    prefetchRow(position, width);
   for (Value value : pass.stored) {
     Lanes lanes = reader.read(value, position, width);
     const LaneReader::Part &part = places[value];
     reader.write(lanes, part.memref, part.place(position), width);
   }
-  for (auto [number, op] : llvm::enumerate(pass.reductions)) {
-    Value &sum = sums[number * pass.streams + stream];
-    Combiner combiner = *Combiner::of(op, 0);
-    bool partial = width != lanes;
-    Lanes old = {partial ? combiner.identity(b, width) : sum, {}};
-    Value value = reader.materialize(
-        reader.evaluate(op, position, {old}, width)[0], width);
-    if (partial) {
-      value = vector::InsertStridedSliceOp::create(
-          b, loc, value, combiner.identity(b, lanes), ArrayRef<int64_t>{0},
-          ArrayRef<int64_t>{1});
-      value = combiner.join(b, sum, value);
+  Sums next;
+  for (auto [op, sum] : llvm::zip_equal(pass.reductions, sums))
+    next.push_back(reader.materialize(
+        reader.evaluate(op, position, {Lanes{sum, {}}}, width)[0], width));
+  return next;
+}
+
+/// The sums of `stream` of all reductions.
+static SmallVector<Value> ofStream(ArrayRef<Value> sums, unsigned streams,
+                                   unsigned stream) {
+  SmallVector<Value> some;
+  for (size_t number = stream; number < sums.size(); number += streams)
+    some.push_back(sums[number]);
+  return some;
+}
+
+/// The end of the row, which is less than a turn of the loop.
+void RowEmitter::rest(const Pass &pass, Sums &sums, int64_t left) {
+  auto identities = [&](unsigned width) {
+    Sums values;
+    for (linalg::GenericOp op : pass.reductions)
+      values.push_back(Combiner::of(op, 0)->identity(b, width));
+    return values;
+  };
+  for (unsigned stream = 0; stream < pass.streams; ++stream) {
+    int64_t first = int64_t(stream) * pass.width;
+    int64_t count = std::min<int64_t>(pass.width, left - first);
+    if (count <= 0)
+      return;
+    Sums added = identities(pass.width);
+    for (int64_t offset = 0, width = 0; offset < count; offset += width) {
+      width = count - offset;
+      if (uint64_t vectors = width / lanes)
+        width = int64_t(llvm::bit_floor(vectors)) * lanes;
+      Sums some = turn(pass, identities(width), first + offset, width);
+      for (auto [all, part] : llvm::zip_equal(added, some))
+        all = width == pass.width
+                  ? part
+                  : vector::InsertStridedSliceOp::create(
+                        b, loc, part, all, ArrayRef<int64_t>{offset},
+                        ArrayRef<int64_t>{1});
     }
-    sum = value;
+    for (auto [number, op] : llvm::enumerate(pass.reductions)) {
+      Value &sum = sums[number * pass.streams + stream];
+      sum = Combiner::of(op, 0)->join(b, sum, added[number]);
+    }
   }
 }
 
 RowEmitter::Sums RowEmitter::alongLane(const Pass &pass, Sums sums) {
-  int64_t extent = length(), step = int64_t(lanes) * pass.streams;
+  int64_t extent = length(), step = int64_t(pass.width) * pass.streams;
   int64_t whole = extent / step * step;
   unsigned lane = loops - 1;
   auto place = [&](Value offset) -> Value {
@@ -391,24 +469,24 @@ RowEmitter::Sums RowEmitter::alongLane(const Pass &pass, Sums sums) {
       return offset;
     return arith::AddIOp::create(b, loc, block->first, offset);
   };
-  auto turns = [&](Sums &next, int64_t left) {
-    for (unsigned stream = 0; stream < pass.streams; ++stream)
-      if (int64_t offset = int64_t(stream) * lanes; offset < left)
-        turn(pass, next, stream, offset,
-             std::min<int64_t>(lanes, left - offset));
+  auto turns = [&](Value at, ValueRange before) {
+    LaneReader::Scope scope(reader);
+    reader.bind(lane, place(at));
+    Sums sums(before);
+    for (unsigned stream = 0; stream < pass.streams; ++stream) {
+      Sums next = turn(pass, ofStream(sums, pass.streams, stream),
+                       int64_t(stream) * pass.width, pass.width);
+      for (auto [number, sum] : llvm::enumerate(next))
+        sums[number * pass.streams + stream] = sum;
+    }
+    return sums;
   };
   if (whole != 0)
     sums = emitLoop(b, loc, kernel.index(0), kernel.index(whole),
-                    kernel.index(step), sums, [&](Value iv, ValueRange inner) {
-                      LaneReader::Scope scope(reader);
-                      reader.bind(lane, place(iv));
-                      Sums next(inner);
-                      turns(next, step);
-                      return next;
-                    });
+                    kernel.index(step), sums, turns);
   LaneReader::Scope scope(reader);
   reader.bind(lane, place(kernel.index(whole)));
-  turns(sums, extent - whole);
+  rest(pass, sums, extent - whole);
   return sums;
 }
 
@@ -428,7 +506,7 @@ RowEmitter::Sums RowEmitter::trailingLoops(const Pass &pass, unsigned loop,
 void RowEmitter::emitPass(const Pass &pass) {
   Sums sums;
   for (linalg::GenericOp op : pass.reductions)
-    sums.append(pass.streams, Combiner::of(op, 0)->identity(b, lanes));
+    sums.append(pass.streams, Combiner::of(op, 0)->identity(b, pass.width));
   for (Value value : pass.stored)
     places[value] = memoryFor(value);
   sums = trailingLoops(pass, rows, std::move(sums));
@@ -456,8 +534,11 @@ void RowEmitter::emitPass(const Pass &pass) {
 
 void RowEmitter::emitRow() {
   LaneReader::Scope scope(reader);
-  for (Pass pass; nextPass(pass); pass = Pass())
+  unsigned number = 0;
+  for (Pass pass; nextPass(pass); pass = Pass()) {
+    pass.asksForNext = !block && number++ == 1;
     emitPass(pass);
+  }
   struct Single {
     Lanes value;
     Value memref;
