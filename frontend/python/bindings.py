@@ -96,6 +96,14 @@ def declarations(text):
             depth += (char == "{") - (char == "}")
             if depth < 0:
                 return
+            if (
+                char == "}"
+                and depth == 0
+                and words.count("(") == words.count(")")
+                and re.match(r"\s*(\[\[\w+\]\]\s*)?(inline|template)\b", words)
+            ):
+                comment, words = [], ""  # the end of a body has no semicolon
+                continue
             if char == ";" and depth == 0:
                 declaration = " ".join(words[:-1].split())
                 # Braces of default values are balanced; those of a class not
