@@ -45,6 +45,12 @@ std::optional<Stage> stageOf(Emit emit);
 
 enum class WeightsPlacement { Embed, External };
 
+/// Memory for the values between kernels: fixed + per batch bytes, of which
+/// `least` are in use at the same time, so that no arena could be smaller.
+struct ArenaUse {
+  int64_t bytes[2] = {0, 0}, least[2] = {0, 0};
+};
+
 /// One compilation. Everything but `name` has a useful default.
 struct CompileOptions {
   std::string name;              ///< a C identifier: prefix of the symbols
@@ -75,6 +81,8 @@ struct CompileOptions {
   std::function<void(llvm::ArrayRef<char>)> release;
   /// Progress: (what is being done, done, total); null: silent.
   std::function<void(llvm::StringRef, unsigned, unsigned)> progress;
+  /// Told of the arena of what was compiled; null: nobody is.
+  std::function<void(const ArenaUse &)> arena;
 };
 
 /// One row of `--print-kernels`.
@@ -90,8 +98,6 @@ class CompiledModel {
 public:
   virtual ~CompiledModel() = default;
   virtual llvm::ArrayRef<KernelRow> kernels() const = 0;
-  /// Bytes of arena: fixed + per batch.
-  virtual std::pair<int64_t, int64_t> arenaBytes() const = 0;
   /// Descriptor of the code loaded into this process (JITLink of the same
   /// object code); loads at the first call. The model must outlive its use.
   /// Null, with a diagnostic, when the target cannot run here.

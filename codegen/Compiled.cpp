@@ -183,7 +183,11 @@ LogicalResult Compiled::compile(OwningOpRef<ModuleOp> module,
   for (ModulePart &part : split->parts)
     if (failed(compilePart(part, pipeline)))
       return failure();
-  return finish(split->variables);
+  if (failed(finish(split->variables)))
+    return failure();
+  if (options.arena)
+    options.arena(arena());
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -250,13 +254,18 @@ LogicalResult Compiled::finish(llvm::ArrayRef<ModuleVariable> variables) {
   return success();
 }
 
-std::pair<int64_t, int64_t> Compiled::arenaBytes() const {
-  std::pair<int64_t, int64_t> bytes = {0, 0};
+/// The most that any function needs, with room for updates.
+ArenaUse Compiled::arena() const {
+  ArenaUse use;
   for (const Signature &function : signature.functions)
-    bytes = {
-        std::max(bytes.first, function.arenaBytes[0] + function.updateBytes),
-        std::max(bytes.second, function.arenaBytes[1])};
-  return bytes;
+    for (int part : {0, 1}) {
+      int64_t updates = part == 0 ? function.updateBytes : 0;
+      use.bytes[part] =
+          std::max(use.bytes[part], function.arenaBytes[part] + updates);
+      use.least[part] =
+          std::max(use.least[part], function.arenaLeast[part] + updates);
+    }
+  return use;
 }
 
 //===----------------------------------------------------------------------===//

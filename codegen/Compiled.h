@@ -37,7 +37,6 @@ public:
                               const PipelineOptions &pipeline);
 
   llvm::ArrayRef<KernelRow> kernels() const override { return kernelRows; }
-  std::pair<int64_t, int64_t> arenaBytes() const override;
   const ktn_model_info_t *load() override;
   void setProfileHook(ktn_profile_fn_t hook, void *user) override;
   llvm::FailureOr<std::string> text(Emit emit) override;
@@ -57,6 +56,7 @@ private:
   llvm::LogicalResult addSignature(Signature read, const ModulePart &part,
                                    unsigned variant);
   llvm::LogicalResult finish(llvm::ArrayRef<ModuleVariable> variables);
+  ArenaUse arena() const;
   llvm::LogicalResult layOutState(llvm::ArrayRef<ModuleVariable> variables);
   std::unique_ptr<llvm::WritableMemoryBuffer>
   takeWeights(mlir::func::FuncOp function, int64_t bytes);

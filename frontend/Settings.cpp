@@ -66,6 +66,10 @@ CompileOptions compileOptions(const CompileSettings &settings,
     options.progress = [progress = settings.progress](
                            llvm::StringRef what, unsigned done,
                            unsigned total) { progress(what, done, total); };
+  if (settings.arena)
+    options.arena = [tell = settings.arena](const ArenaUse &use) {
+      tell({{use.bytes[0], use.bytes[1]}, {use.least[0], use.least[1]}});
+    };
   options.release = [](llvm::ArrayRef<char> bytes) {
     releasePages(bytes.data(), bytes.size());
   };

@@ -53,7 +53,8 @@ std::string batchSizeText(const int64_t (&size)[2]) {
 }
 
 void printKernels(std::ostream &os,
-                  const std::vector<backend::KernelInfo> &kernels) {
+                  const std::vector<backend::KernelInfo> &kernels,
+                  const backend::ArenaInfo &arena) {
   Table table({"name", "op", "shapes", ">FLOPs", ">bytes", ">arena offset"});
   for (const backend::KernelInfo &kernel : kernels)
     table.addRow({kernel.name, kernel.op, kernel.shapes,
@@ -62,6 +63,9 @@ void printKernels(std::ostream &os,
                       ? "output"
                       : batchSizeText(kernel.arenaOffset)});
   table.print(os);
+  if (!kernels.empty())
+    os << "arena " << batchSizeText(arena.bytes) << " bytes, of which "
+       << batchSizeText(arena.least) << " are in use at the same time\n";
 }
 
 void printErrors(const std::string &message) {

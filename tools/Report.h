@@ -27,9 +27,10 @@ private:
 /// `fixed + perBatch * batch` for people: "64 + 12544 b".
 std::string batchSizeText(const int64_t (&size)[2]);
 
-/// The table of `--print-kernels`.
+/// The table of `--print-kernels`, and what memory the kernels share.
 void printKernels(std::ostream &os,
-                  const std::vector<backend::KernelInfo> &kernels);
+                  const std::vector<backend::KernelInfo> &kernels,
+                  const backend::ArenaInfo &arena);
 
 /// Prints one `error: ` line on stderr for each line of the message.
 void printErrors(const std::string &message);

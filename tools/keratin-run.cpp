@@ -14,6 +14,7 @@
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <sys/resource.h>
 
@@ -38,6 +39,7 @@ struct Results {
   double loadMs = 0, compileMs = 0;
   double peakRssMb = 0;
   int64_t arenaBytes = 0, weightsBytes = 0;
+  int64_t arenaLeast = -1; ///< of a model that is compiled here
   std::optional<Comparison> comparison;
   std::optional<ModelProfile> profile;
 };
@@ -187,7 +189,10 @@ static void printJson(const Results &results) {
                          {"load_ms", results.loadMs},
                          {"peak_rss_mb", results.peakRssMb},
                          {"arena_bytes", results.arenaBytes},
+                         {"arena_least_bytes", nullptr},
                          {"weights_bytes", results.weightsBytes}};
+  if (results.arenaLeast >= 0)
+    json["arena_least_bytes"] = results.arenaLeast;
   json["max_rel_error"] = nullptr;
   // JSON has no infinity: an output that is not finite has no error to name.
   if (results.comparison && std::isfinite(results.comparison->maxRelError))
@@ -219,8 +224,10 @@ static void printText(const Results &results, const Runner &runner,
 }
 
 /// The exit status.
-static int runModel(const Arguments &given) {
+static int runModel(Arguments given) {
   Results results;
+  std::optional<K::ArenaInfo> arena;
+  given.settings.arena = [&](const K::ArenaInfo &told) { arena = told; };
   Stopwatch load;
   std::unique_ptr<Runnable> model = open(given);
   results.loadMs = load.ms();
@@ -234,6 +241,8 @@ static int runModel(const Arguments &given) {
 
   Runner runner(info, inputs);
   results.arenaBytes = runner.arenaBytes();
+  if (arena)
+    results.arenaLeast = arena->least[0] + runner.batch() * arena->least[1];
   results.weightsBytes = info.weights_bytes;
   measure(runner, given.repeat, results);
   if (!given.expect.empty())

@@ -96,9 +96,11 @@ int main(int argc, char **argv) try {
     options.dumpDirectory = given.dump[1];
     std::filesystem::create_directories(options.dumpDirectory);
   }
+  K::ArenaInfo arena = {};
+  options.arena = [&](const K::ArenaInfo &told) { arena = told; };
   std::vector<K::KernelInfo> kernels = compileModel(given);
   if (given.printKernels)
-    printKernels(std::cout, kernels);
+    printKernels(std::cout, kernels, arena);
   return 0;
 } catch (const std::exception &error) {
   printErrors(error.what());

@@ -35,6 +35,12 @@ struct FunctionOptions {
   bool foldVariables = true;
 };
 
+/// Memory for the values between kernels: bytes[0] + batch * bytes[1], of which
+/// `least`, likewise, are in use at the same time.
+struct ArenaInfo {
+  int64_t bytes[2], least[2];
+};
+
 /// How a function is compiled. What is not said here is what the
 /// configuration says, or else the default of the command line `keratinc`.
 struct CompileSettings {
@@ -68,6 +74,9 @@ struct CompileSettings {
   bool timePasses = false;   ///< print the time of each pass
   /// Progress: (what is being done, done, total).
   std::function<void(std::string_view, unsigned, unsigned)> progress;
+  /// Told of the arena of code that is compiled, and not of code that is found
+  /// in a cache.
+  std::function<void(const ArenaInfo &)> arena;
 };
 
 /// How a function is written to files.
