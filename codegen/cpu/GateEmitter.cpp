@@ -75,7 +75,8 @@ private:
   int64_t gates = 0, units = 0;
   unsigned lanes = 0, vectors = 1;
   unsigned mostRows = 1; ///< of a tile
-  int64_t lowTiles = 0;  ///< those that have one row less
+  unsigned lowRows = 1;  ///< of the last tiles
+  int64_t lowTiles = 0;  ///< how many those are
   unsigned rows = 1, columns = 1;
   int64_t valid = 0; ///< units of the present block
   Value block;       ///< its number
@@ -215,8 +216,10 @@ bool GateEmitter::matches() {
   return true;
 }
 
-/// The heights of the tiles that take least time over all rows, which differ
-/// by one at most; a few rows each where their number is not known.
+/// The heights of the tiles that take least time over all rows, of which there
+/// are two at most; a few rows each where their number is not known. Of equals
+/// those whose rows come in fewest groups, in which functions of them are
+/// computed (see `finish`), and of those the higher ones.
 void GateEmitter::pickHeights() {
   int64_t most = (int64_t(unit.registers) - 1) / gates - 1;
   int64_t total = staticLoopExtent(root, gate - 1);
@@ -224,21 +227,34 @@ void GateEmitter::pickHeights() {
     mostRows = unsigned(std::min<int64_t>(most, 4));
     return;
   }
-  int64_t best = 0, bestCost = 0;
-  for (int64_t tiles = llvm::divideCeil(total, most); tiles <= total; ++tiles) {
-    int64_t low = total / tiles, higher = total % tiles;
-    int64_t cost = productCost(higher * (low + 1), gates,
-                               {unsigned(low + 1), unsigned(gates)}) +
-                   productCost((tiles - higher) * low, gates,
-                               {unsigned(low), unsigned(gates)});
-    // Of equals the higher ones, which read the weights less often.
-    if (best == 0 || cost < bestCost) {
-      best = tiles;
-      bestCost = cost;
+  constexpr int64_t mostApart = 2;
+  auto costOf = [&](int64_t tiles, int64_t height) {
+    TileSize size = {unsigned(height), unsigned(gates)};
+    return tiles == 0 ? 0 : productCost(tiles * height, gates, size);
+  };
+  auto groupsOf = [](int64_t height) {
+    return height / 4 + llvm::popcount(uint64_t(height % 4));
+  };
+  std::optional<std::pair<int64_t, int64_t>> best;
+  for (int64_t high = std::min(most, total); high > 0; --high)
+    for (int64_t low = high; low > std::max<int64_t>(high - 1 - mostApart, 0);
+         --low) {
+      // As many of the high ones as leave whole low ones.
+      int64_t highTiles = total / high;
+      while (highTiles > 0 && (total - highTiles * high) % low != 0)
+        --highTiles;
+      int64_t tiles = (total - highTiles * high) / low;
+      if (highTiles == 0 || (total - highTiles * high) % low != 0)
+        continue;
+      std::pair cost = {costOf(highTiles, high) + costOf(tiles, low),
+                        highTiles * groupsOf(high) + tiles * groupsOf(low)};
+      if (best && cost >= *best)
+        continue;
+      best = cost;
+      mostRows = unsigned(high);
+      lowRows = unsigned(low);
+      lowTiles = tiles;
     }
-  }
-  mostRows = unsigned(llvm::divideCeil(total, best));
-  lowTiles = best - (total % best == 0 ? best : total % best);
 }
 
 //===----------------------------------------------------------------------===//
@@ -363,8 +379,8 @@ void GateEmitter::emitOuter(unsigned loop) {
            });
 }
 
-/// Tiles of one height, then those of a row less; after tiles of rows whose
-/// number is not known one by one.
+/// Tiles of one height, then those of another; of rows whose number is not
+/// known tiles, then one by one.
 void GateEmitter::emitRows() {
   unsigned loop = gate - 1;
   auto tiles = [&](Value from, Value to, unsigned height) {
@@ -385,10 +401,10 @@ void GateEmitter::emitRows() {
     tiles(kernel.index(0), whole, mostRows);
     return tiles(whole, all, 1);
   }
-  int64_t low = int64_t(mostRows) - 1, high = extent - lowTiles * low;
+  int64_t high = extent - lowTiles * int64_t(lowRows);
   tiles(kernel.index(0), kernel.index(high), mostRows);
   if (lowTiles != 0)
-    tiles(kernel.index(high), kernel.index(extent), unsigned(low));
+    tiles(kernel.index(high), kernel.index(extent), lowRows);
 }
 
 //===----------------------------------------------------------------------===//
