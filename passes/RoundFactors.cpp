@@ -174,6 +174,16 @@ Value Rounder::padded(tensor::PadOp op, RankedTensorType type) {
                                border, op.getNofold());
 }
 
+/// Whether only products read `value`, or that with a border.
+static bool isOnlyMultiplied(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    if (auto pad = dyn_cast<tensor::PadOp>(user))
+      return isOnlyMultiplied(pad.getResult());
+    auto reader = dyn_cast<linalg::GenericOp>(user);
+    return reader && isRoundedProduct(reader);
+  });
+}
+
 /// The largest of rounded numbers is the largest one, rounded: what only
 /// products read of `op`, windows of the largest elements, has that of half as
 /// many bytes.
@@ -183,10 +193,7 @@ void Rounder::roundWindow(linalg::GenericOp op, Type element) {
       !isa<arith::MaximumFOp>(*inner.begin()) || !hasWindow(op) ||
       !isF32(op.getDpsInputs()[0]) || !op.getDpsInputs()[0].hasOneUse() ||
       !op.getMatchingBlockArgument(op.getDpsInputOperand(0)).hasOneUse() ||
-      !llvm::all_of(op->getUsers(), [](Operation *user) {
-        auto reader = dyn_cast<linalg::GenericOp>(user);
-        return reader && isRoundedProduct(reader);
-      }))
+      !isOnlyMultiplied(op.getResult(0)))
     return;
   OpOperand *image = op.getDpsInputOperand(0);
   image->set(round(image->get(), element));
