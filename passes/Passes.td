@@ -160,7 +160,7 @@ def RoundFactors : Pass<"ktn-round-factors", "::mlir::ModuleOp"> {
 
     To f16: only weights are rounded, and become constants of f16. What is computed stays f32: no target gains by
     anything else, and it may be larger than 65504. Weights stay f32 that hold a finite number which would become
-    infinite, those of windows, and those that a loop reads in each turn from the second cache, 1 MiB at most.
+    infinite, those of windows of more than one element, and those that a loop reads in each turn from the second cache, 1 MiB at most.
     Requires: `ktn-lower-to-linalg`.
   }];
   let options = [Option<"type", "type", "::keratin::Precision",

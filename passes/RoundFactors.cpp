@@ -41,6 +41,19 @@ bool hasWindow(linalg::GenericOp op) {
   });
 }
 
+/// Whether `op` goes over windows of more than one element.
+bool hasLargeWindow(linalg::GenericOp op) {
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  auto types = op.getIteratorTypesArray();
+  for (OpOperand *input : op.getDpsInputOperands())
+    for (AffineExpr place : op.getMatchingIndexingMap(input).getResults())
+      for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+        if (!isa<AffineDimExpr>(place) && place.isFunctionOfDim(loop) &&
+            types[loop] == utils::IteratorType::reduction && extents[loop] != 1)
+          return true;
+  return false;
+}
+
 /// Whether `op` sums products of f32 over a dimension that both factors go
 /// along, and one of them is used again for an element that the other is not.
 bool isRoundedProduct(linalg::GenericOp op) {
@@ -417,7 +430,7 @@ private:
   static void roundWeights(Rounder &rounder, linalg::GenericOp op,
                            OpOperand &factor) {
     arith::ConstantOp weights = constantOf(factor.get());
-    if (!weights || hasWindow(op) || stayInCache(op, weights) ||
+    if (!weights || hasLargeWindow(op) || stayInCache(op, weights) ||
         overflowsF16(cast<ElementsAttr>(weights.getValue())))
       return;
     factor.set(rounder.round(factor.get(), Float16Type::get(op.getContext())));

@@ -153,6 +153,10 @@ Lanes LaneReader::compute(Operation &op, ArrayRef<Lanes> operands,
   if (isa<arith::DivFOp>(op) && width > 2 && !isVector(operands[1]))
     return {divide(materialize(operands[0], width), operands[1].value, width),
             {}};
+  // A panel may hold it as wide already.
+  if (isa<arith::ExtFOp>(op) && operands[0].value &&
+      getElementTypeOrSelf(operands[0].value) == type)
+    return operands[0];
   IRMapping mapping;
   for (auto [operand, lanes] : llvm::zip_equal(op.getOperands(), operands))
     mapping.map(operand, materialize(lanes, width));

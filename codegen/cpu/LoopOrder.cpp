@@ -228,7 +228,8 @@ void Classifier::blockReductions() {
 /// Bytes of an element of the operand in blocks where tiles read it.
 int64_t Classifier::bytesInBlock() {
   auto type = cast<ShapedType>(tiling.blocked->get().getType());
-  return tiling.widened ? 4 : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return tiling.widened ? 4
+                        : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
 /// Whether the panel has a known size that the stack has room for.

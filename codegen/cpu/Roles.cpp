@@ -310,8 +310,7 @@ bool Classifier::widensBlocks(const Access &access) {
   constexpr int64_t manyRows = 48;
   Type element = getElementTypeOrSelf(access.tensor);
   if (!(element.isF16() || element.isBF16()) || root.getNumResults() != 1 ||
-      !getElementTypeOrSelf(root.getResult(0)).isF32() ||
-      !extent(tiling.lane))
+      !getElementTypeOrSelf(root.getResult(0)).isF32() || !extent(tiling.lane))
     return false;
   int64_t rows = 1, depth = 1;
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
@@ -557,8 +556,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
     else
       blockRows();
   }
-  if (tiling.widened &&
-      !(tiling.row && tiling.taps.empty() && panelFits())) {
+  if (tiling.widened && !(tiling.row && tiling.taps.empty() && panelFits())) {
     tiling.panel = tiling.widened = false;
   } else if (tiling.panel && !panelFits()) {
     tiling.blocked = nullptr;

@@ -32,7 +32,7 @@ Packing TileEmitter::packingOfBlocks() {
       continue;
     if (loop.getPosition() == tiling.lane)
       packing.dim = dim;
-    else if (!tiling.panel &&
+    else if ((!tiling.panel || tiling.widened) &&
              root.getIteratorTypesArray()[loop.getPosition()] ==
                  utils::IteratorType::parallel)
       packing.outer.push_back(dim);
@@ -46,7 +46,7 @@ void TileEmitter::layOutBlocks() {
   Value tensor = tiling.blocked->get();
   auto type = cast<RankedTensorType>(tensor.getType());
   packing = packingOfBlocks();
-  if (!tiling.panel) {
+  if (!tiling.panel || tiling.widened) {
     RankedTensorType wanted = packedType(type, packing);
     SmallVector<NamedAttribute> order = {
         b.getNamedAttr("dim", b.getI64IntegerAttr(packing.dim)),
@@ -58,13 +58,13 @@ void TileEmitter::layOutBlocks() {
         cast<BlockArgument>(tensor).getArgNumber(),
         MemRefType::get(wanted.getShape(), wanted.getElementType()),
         b.getDictionaryAttr(order));
-    return;
   }
-  if (panel)
+  if (!tiling.panel || panel)
     return;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.to().front());
-  auto panelType = MemRefType::get(panelShape(), type.getElementType());
+  Type element = tiling.widened ? b.getF32Type() : type.getElementType();
+  auto panelType = MemRefType::get(panelShape(), element);
   panel = memref::AllocaOp::create(b, loc, panelType, b.getI64IntegerAttr(64));
 }
 
@@ -105,11 +105,15 @@ bool TileEmitter::isFromBlockToBlock(unsigned loop) {
          tiling.reductions[tiling.outerReductions] == loop;
 }
 
-/// Copies the columns of the block to the panel, in the order of the tile.
-void TileEmitter::fillPanel() {
+/// Copies the columns of the block `number` to the panel, in the order of the
+/// tile.
+void TileEmitter::fillPanel(Value number) {
   Value tensor = tiling.blocked->get();
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
-  reader.forgetPacked(tensor);
+  if (tiling.widened)
+    reader.setPacked(tensor, {kernel.memrefOf(tensor), number, packing});
+  else
+    reader.forgetPacked(tensor);
   SmallVector<unsigned> loops;
   SmallVector<Value> starts;
   for (AffineExpr expr : map.getResults()) {
@@ -168,8 +172,8 @@ bool TileEmitter::transposes(unsigned loop) {
   auto type = cast<ShapedType>(tensor.getType());
   ArrayRef<AffineExpr> position =
       root.getMatchingIndexingMap(tiling.blocked).getResults();
-  return llvm::isPowerOf2_32(tiling.lanes) && kernel.memrefOf(tensor) &&
-         type.getElementType().isFloat() &&
+  return !tiling.widened && llvm::isPowerOf2_32(tiling.lanes) &&
+         kernel.memrefOf(tensor) && type.getElementType().isFloat() &&
          laneAccess(type, position, loop) == LaneAccess::Contiguous &&
          laneAccess(type, position, tiling.lane) == LaneAccess::Gather &&
          llvm::all_of(columns, [&](const Column &column) {
@@ -208,6 +212,9 @@ void TileEmitter::storeColumns(ArrayRef<Value> starts) {
         atPoint(map.getResults(), pointOf(0, number, taps)), column.width);
     Sums place = placeInPanel(starts, column.offset);
     Value value = reader.materialize(lanes, column.width);
+    if (tiling.widened)
+      value = arith::ExtFOp::create(
+          b, loc, VectorType::get(column.width, b.getF32Type()), value);
     if (column.width == 0)
       memref::StoreOp::create(b, loc, value, panel, place);
     else

@@ -63,7 +63,7 @@ private:
                      int64_t step, Then then);
   void inBlock(mlir::Value number, llvm::ArrayRef<Column> vectors, Then then);
   void findNextBlock(mlir::Value number);
-  void fillPanel();
+  void fillPanel(mlir::Value number);
   void readPanel(llvm::ArrayRef<mlir::Value> starts);
   void fillPanelLoops(llvm::ArrayRef<unsigned> loops,
                       llvm::ArrayRef<mlir::Value> starts);

@@ -131,6 +131,31 @@ func.func @conv(%x: tensor<8x8x4xf32>) -> tensor<6x6x8xf32> {
 
 // -----
 
+#image = affine_map<(h, w, k, i, j, c) -> (h + i, w + j, c)>
+#kernel = affine_map<(h, w, k, i, j, c) -> (i, j, c, k)>
+#result = affine_map<(h, w, k, i, j, c) -> (h, w, k)>
+
+// A window of one element is none.
+// CHECK-LABEL: func @point(
+// CHECK:         linalg.generic {{.+}} ins(%{{.+}}, %{{.+}} : tensor<6x6x4xf32>, tensor<1x1x4x8xf16>)
+func.func @point(%x: tensor<6x6x4xf32>) -> tensor<6x6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense<1.001> : tensor<1x1x4x8xf32>
+  %e = tensor.empty() : tensor<6x6x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<6x6x8xf32>) -> tensor<6x6x8xf32>
+  %y = linalg.generic {indexing_maps = [#image, #kernel, #result],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<6x6x4xf32>, tensor<1x1x4x8xf32>) outs(%f : tensor<6x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = arith.addf %q, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<6x6x8xf32>
+  return %y : tensor<6x6x8xf32>
+}
+
+// -----
+
 #row = affine_map<(n, k) -> (k)>
 #columns = affine_map<(n, k) -> (k, n)>
 #sums = affine_map<(n, k) -> (n)>
