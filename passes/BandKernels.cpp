@@ -84,6 +84,7 @@ private:
   std::optional<Link> linkOf(func::CallOp call);
   std::optional<Link> linkBefore(Link &link);
   std::optional<Link> linkBehind(Link &link);
+  void addBorderInFront(Chain &chain);
   std::optional<Chain> chainAround(func::CallOp call);
   std::optional<BandPlan> plan(Chain &chain);
   void rewrite(Chain &chain, const BandPlan &plan);
@@ -157,6 +158,19 @@ std::optional<Link> Bander::linkBehind(Link &link) {
   return behind;
 }
 
+/// Puts a pad that only the first link reads, with its own window, in front of
+/// it: what it copies goes no farther than the second cache.
+void Bander::addBorderInFront(Chain &chain) {
+  Link &first = chain.front();
+  std::optional<Link> pad = linkBefore(first);
+  if (!pad ||
+      pad->rows.kernel()->getAttrOfType<StringAttr>("ktn.kernel") != "pad")
+    return;
+  for (OpOperand &use : pad->call->getUses())
+    first.input = use.getOperandNumber();
+  chain.insert(chain.begin(), std::move(*pad));
+}
+
 /// The chain with the window `call` in its middle.
 std::optional<Chain> Bander::chainAround(func::CallOp call) {
   auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
@@ -182,6 +196,7 @@ std::optional<Chain> Bander::chainAround(func::CallOp call) {
     chain.push_back(std::move(*behind));
   if (chain.size() < 2)
     return std::nullopt;
+  addBorderInFront(chain);
   return chain;
 }
 

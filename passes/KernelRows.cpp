@@ -180,11 +180,12 @@ bool KernelRows::analyze() {
   }
   auto type = cast<RankedTensorType>(result.getType());
   if (type.getRank() < 3 || !type.getElementType().isIntOrFloat() ||
-      isa<BlockArgument>(result))
+      (isa<BlockArgument>(result) && !border))
     return false;
   accesses.resize(source.getNumArguments());
   isRead.resize(source.getNumArguments());
-  windows[result] = {};
+  if (!read(result, {0, 1, {}}))
+    return false;
   for (Operation &op : llvm::reverse(source.front().without_terminator())) {
     if (&op == border || isa<arith::ArithDialect>(op.getDialect()) ||
         isa<tensor::EmptyOp, tensor::DimOp>(op))

@@ -9,6 +9,8 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include "mlir/IR/IRMapping.h"
+
 using namespace mlir;
 
 namespace keratin {
@@ -392,21 +394,60 @@ void emitPadBorder(Kernel &kernel, tensor::PadOp op, Value destination,
   emitBorder(kernel, op, destination, unit);
 }
 
+/// `source` with its axes joined in `groups`: what is in memory in their order,
+/// or is computed of such at the same place alone. Null for anything else.
+static Value withJoinedAxes(Kernel &kernel, Value source,
+                            ArrayRef<ReassociationIndices> groups) {
+  OpBuilder before(kernel.from().getContext());
+  before.setInsertionPointAfterValue(source);
+  if (Value memory = kernel.memrefOf(source)) {
+    if (!cast<MemRefType>(memory.getType()).getLayout().isIdentity())
+      return nullptr;
+    return tensor::CollapseShapeOp::create(before, kernel.loc(), source,
+                                           groups);
+  }
+  auto op = source.getDefiningOp<linalg::GenericOp>();
+  if (!op || op.getNumResults() != 1 || !isVectorizable(op) ||
+      op.hasIndexSemantics() ||
+      op.payloadUsesValueFromOperand(op.getDpsInitOperand(0)) ||
+      op.getNumParallelLoops() != op.getNumLoops() ||
+      !llvm::all_of(op.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }))
+    return nullptr;
+  IRMapping map;
+  for (Value input : op.getInputs()) {
+    Value joined = withJoinedAxes(kernel, input, groups);
+    if (!joined)
+      return nullptr;
+    map.map(input, joined);
+  }
+  before.setInsertionPointAfter(op);
+  Value start = tensor::CollapseShapeOp::create(before, kernel.loc(),
+                                                op.getOutputs()[0], groups);
+  map.map(op.getOutputs()[0], start);
+  auto rank = unsigned(groups.size());
+  auto joined = cast<linalg::GenericOp>(before.clone(*op, map));
+  joined->getResult(0).setType(start.getType());
+  SmallVector<AffineMap> maps(op->getNumOperands(),
+                              before.getMultiDimIdentityMap(rank));
+  joined.setIndexingMapsAttr(before.getAffineMapArrayAttr(maps));
+  joined.setIteratorTypesAttr(
+      before.getArrayAttr(op.getIteratorTypes().getValue().take_front(rank)));
+  return joined->getResult(0);
+}
+
 /// Joins `axis` and those behind it, along which `box` is all of `destination`,
 /// to one: rows of few channels are contiguous, and copied in whole vectors.
 /// Nothing where that is not how they are in memory.
 static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
   auto from = cast<RankedTensorType>(copy.source.getType());
   auto to = cast<MemRefType>(copy.destination.getType());
-  Value memory = kernel.memrefOf(copy.source);
-  MemRefType source =
-      memory ? cast<MemRefType>(memory.getType()) : MemRefType();
   bool areKnown =
       llvm::none_of(from.getShape().drop_front(axis), ShapedType::isDynamic) &&
       llvm::none_of(to.getShape().drop_front(axis), ShapedType::isDynamic);
   std::optional<int64_t> offset = getConstantIntValue(box.offsets[axis]);
-  if (!source || !areKnown || !offset || axis + 1 >= from.getRank() ||
-      !source.getLayout().isIdentity() || !to.getLayout().isIdentity())
+  if (!areKnown || !offset || axis + 1 >= from.getRank() ||
+      !to.getLayout().isIdentity())
     return;
   SmallVector<ReassociationIndices> groups;
   for (int64_t dim = 0; dim < from.getRank(); ++dim) {
@@ -414,10 +455,10 @@ static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
       groups.emplace_back();
     groups.back().push_back(dim);
   }
-  OpBuilder before(kernel.from().getContext());
-  before.setInsertionPointAfterValue(copy.source);
-  copy.source = tensor::CollapseShapeOp::create(before, kernel.loc(),
-                                                copy.source, groups);
+  Value joined = withJoinedAxes(kernel, copy.source, groups);
+  if (!joined)
+    return;
+  copy.source = joined;
   copy.destination = memref::CollapseShapeOp::create(
       kernel.builder(), kernel.loc(), copy.destination, groups);
   int64_t inner = llvm::product_of(from.getShape().drop_front(axis + 1));

@@ -496,7 +496,8 @@ func.func private @row_with_exp(%x: tensor<1x64xf32>, %w: tensor<64x32xf32> {ktn
 // CHECK-NOT:             scf.for
 // CHECK-COUNT-4:         vector.load %[[SUMS]]
 // CHECK:                 %[[ROW:.+]] = arith.addi %[[H]], %[[DOWN]]
-// CHECK:                 vector.load %[[R]][%[[ROW]], %[[V]],
+// CHECK:                 %[[COLUMN:.+]] = arith.addi %[[V]], %c0
+// CHECK:                 vector.load %[[R]][%[[ROW]], %[[COLUMN]],
 // CHECK:                 math.exp %{{.+}} : vector<64xf32>
 func.func private @window_with_exp(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>, %r: tensor<8x8x16xf32>, %out: tensor<8x8x16xf32>) -> tensor<8x8x16xf32> attributes {ktn.kernel = "depthwise"} {
   %zero = arith.constant 0.0 : f32

@@ -143,3 +143,71 @@ func.func private @kernel.over(%x: tensor<1x112x112x64xf32>, %w: tensor<3x3x64xf
   } -> tensor<1x110x110x64xf32>
   return %0 : tensor<1x110x110x64xf32>
 }
+
+// -----
+
+#taken = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1 * 2 + d4, d2 * 2 + d5, d6)>
+#filters = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d4, d5, d6, d3)>
+#made = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3)>
+#window = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 + d4, d2 + d5, d3)>
+#taps = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, d3)>
+#image = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+
+// So is a copy of the image with a border, which only the first kernel reads.
+// CHECK-LABEL: func.func @stem(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<1x224x224x3xf32>
+// CHECK-NOT:     call
+// CHECK:         scf.for
+// CHECK:           %[[PART:.+]] = tensor.extract_slice %[[X]][0, %{{.+}}, 0, 0] [1, 61, 224, 3]
+// CHECK:           %[[ROWS:.+]] = {{.*}}call @kernel.pad.rows61(%[[PART]], {{.+}} -> tensor<1x62x225x3xf32>
+// CHECK:           %[[READ:.+]] = tensor.extract_slice %[[ROWS]][0, %{{.+}}, 0, 0] [1, 61, 225, 3]
+// CHECK:           {{.*}}call @kernel.first.rows30(%[[READ]], {{.+}} -> tensor<1x32x114x32xf32>
+// CHECK:           {{.*}}call @kernel.second.rows28(
+func.func @stem(%x: tensor<1x224x224x3xf32>) -> tensor<1x112x112x32xf32> {
+  %w = arith.constant dense<0.5> : tensor<3x3x3x32xf32>
+  %k = arith.constant dense<0.25> : tensor<3x3x32xf32>
+  %p = tensor.empty() : tensor<1x225x225x3xf32>
+  %b = call @kernel.pad(%x, %p) {ktn.flops = array<i64: 0, 0>, ktn.bytes = array<i64: 1209612, 0>} : (tensor<1x224x224x3xf32>, tensor<1x225x225x3xf32>) -> tensor<1x225x225x3xf32> loc("pad")
+  %e = tensor.empty() : tensor<1x114x114x32xf32>
+  %t = call @kernel.first(%b, %w, %e) {ktn.flops = array<i64: 21676032, 0>, ktn.bytes = array<i64: 2274444, 0>} : (tensor<1x225x225x3xf32>, tensor<3x3x3x32xf32>, tensor<1x114x114x32xf32>) -> tensor<1x114x114x32xf32> loc("first")
+  %o = tensor.empty() : tensor<1x112x112x32xf32>
+  %y = call @kernel.second(%t, %k, %o) {ktn.flops = array<i64: 7225344, 0>, ktn.bytes = array<i64: 3270272, 0>} : (tensor<1x114x114x32xf32>, tensor<3x3x32xf32>, tensor<1x112x112x32xf32>) -> tensor<1x112x112x32xf32> loc("second")
+  return %y : tensor<1x112x112x32xf32>
+}
+func.func private @kernel.pad(%x: tensor<1x224x224x3xf32>, %out: tensor<1x225x225x3xf32>) -> tensor<1x225x225x3xf32> attributes {ktn.kernel = "pad"} {
+  %zero = arith.constant 0.0 : f32
+  %p = tensor.pad %x low[0, 0, 0, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %h: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x224x224x3xf32> to tensor<1x225x225x3xf32>
+  return %p : tensor<1x225x225x3xf32>
+}
+func.func private @kernel.first(%x: tensor<1x225x225x3xf32>, %w: tensor<3x3x3x32xf32> {ktn.constant}, %out: tensor<1x114x114x32xf32>) -> tensor<1x114x114x32xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x112x112x32xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x112x112x32xf32>) -> tensor<1x112x112x32xf32>
+  %0 = linalg.generic {indexing_maps = [#taken, #filters, #made], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%x, %w : tensor<1x225x225x3xf32>, tensor<3x3x3x32xf32>) outs(%f : tensor<1x112x112x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<1x112x112x32xf32>
+  %p = tensor.pad %0 low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %h: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x112x112x32xf32> to tensor<1x114x114x32xf32>
+  return %p : tensor<1x114x114x32xf32>
+}
+func.func private @kernel.second(%x: tensor<1x114x114x32xf32>, %w: tensor<3x3x32xf32> {ktn.constant}, %out: tensor<1x112x112x32xf32>) -> tensor<1x112x112x32xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x112x112x32xf32>) -> tensor<1x112x112x32xf32>
+  %0 = linalg.generic {indexing_maps = [#window, #taps, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%x, %w : tensor<1x114x114x32xf32>, tensor<3x3x32xf32>) outs(%f : tensor<1x112x112x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<1x112x112x32xf32>
+  return %0 : tensor<1x112x112x32xf32>
+}
