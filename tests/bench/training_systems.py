@@ -20,7 +20,7 @@ def keratin(training, threads):
     x, y = training_models.batch(model, training.classes)
     optimizers = {"sgd": keras.optimizers.SGD, "adam": keras.optimizers.Adam}
     model.compile(
-        optimizers[training.optimizer](training_models.RATES[training.optimizer]),
+        optimizers[training.optimizer](training.rate),
         "binary_crossentropy" if training.classes == 1
         else "sparse_categorical_crossentropy")
     if y.ndim == 1:
@@ -43,7 +43,7 @@ def keras_3(backend, training):
     x, y = training_models.batch(model, training.classes)
     loss = keras.losses.BinaryCrossentropy() if training.classes == 1 else \
         keras.losses.SparseCategoricalCrossentropy()
-    rate = training_models.RATES[training.optimizer]
+    rate = training.rate
     optimizer = {"sgd": keras.optimizers.SGD,
                  "adam": keras.optimizers.Adam}[training.optimizer](rate)
     optimizer.build(model.trainable_variables)
