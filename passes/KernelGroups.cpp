@@ -187,13 +187,16 @@ bool Grouper::followsInRegisters(linalg::GenericOp consumer, Value value,
 /// comes later and whose value is wider than `value`: the narrow one is what
 /// goes through memory.
 bool Grouper::joinsWider(linalg::GenericOp consumer, Value value) const {
+  auto bits = [](Value tensor) {
+    return getElementTypeOrSelf(tensor).getIntOrFloatBitWidth();
+  };
   return llvm::any_of(consumer.getDpsInputs(), [&](Value other) {
+    if (bits(other) <= bits(value))
+      return false;
     auto root = other.getDefiningOp<linalg::GenericOp>();
-    return root && other != value && isFree(root) && !isElementwise(root) &&
+    return root && isFree(root) && !isElementwise(root) &&
            position.lookup(root) > position.lookup(value.getDefiningOp()) &&
-           other.hasOneUse() && readsAtOwnPosition(consumer, other) &&
-           getElementTypeOrSelf(other).getIntOrFloatBitWidth() >
-               getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+           other.hasOneUse() && readsAtOwnPosition(consumer, other);
   });
 }
 
