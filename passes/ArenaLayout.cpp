@@ -4,7 +4,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <limits>
+#include <algorithm>
+#include <random>
 #include <tuple>
 
 using namespace llvm;
@@ -63,9 +64,43 @@ static int64_t mostAlive(ArrayRef<Block> blocks,
   return most;
 }
 
+/// Looks among the orders near that of `blocks` for one that ends lower than
+/// `best`, down to `least`: one of those that live beside the highest block
+/// moves to the front of it, or further, and what ends no higher is kept.
+static int64_t refine(SmallVector<Block> &blocks,
+                      ArrayRef<ArenaRequest> requests, int64_t best,
+                      int64_t least) {
+  // Each takes time with the square of the number of blocks.
+  constexpr uint64_t mostAttempts = 512, mostPairs = 20000000;
+  uint64_t pairs = uint64_t(blocks.size()) * blocks.size();
+  uint64_t attempts = std::min(mostAttempts, mostPairs / (pairs + 1));
+  std::minstd_rand random; // the same numbers everywhere
+  auto below = [&](size_t count) { return size_t(random()) % count; };
+  for (; attempts > 0 && best > least; --attempts) {
+    const Block &highest =
+        *llvm::max_element(blocks, [](const Block &a, const Block &b) {
+          return a.offset + a.size < b.offset + b.size;
+        });
+    SmallVector<size_t> beside;
+    for (auto [index, block] : llvm::enumerate(blocks))
+      if (requests[block.request].life.overlaps(requests[highest.request].life))
+        beside.push_back(index);
+    size_t from = beside[below(beside.size())], to = below(from + 1);
+    SmallVector<Block> order = blocks;
+    std::rotate(order.begin() + to, order.begin() + from,
+                order.begin() + from + 1);
+    FailureOr<int64_t> end = place(order, requests);
+    if (failed(end) || *end > best)
+      continue;
+    best = *end;
+    blocks = std::move(order);
+  }
+  return best;
+}
+
 /// Places the blocks in the best of a few orders: large ones first leaves least
 /// room unused in most models, long lives first in some with many skips, and
-/// moving up what ended highest helps where both come close.
+/// changes to the best of them where that comes close.
 static FailureOr<int64_t> placeBest(SmallVector<Block> &blocks,
                                     ArrayRef<ArenaRequest> requests) {
   auto lifeOf = [&](const Block &block) {
@@ -84,14 +119,6 @@ static FailureOr<int64_t> placeBest(SmallVector<Block> &blocks,
   if (failed(best))
     return failure();
   int64_t least = mostAlive(blocks, requests);
-  auto attempt = [&](SmallVector<Block> order) -> SmallVector<Block> {
-    FailureOr<int64_t> end = place(order, requests);
-    if (succeeded(end) && *end < *best) {
-      best = *end;
-      blocks = order;
-    }
-    return order;
-  };
   if (*best == least)
     return best;
   SmallVector<Block> byLife = blocks, byArea = blocks;
@@ -99,20 +126,14 @@ static FailureOr<int64_t> placeBest(SmallVector<Block> &blocks,
   sortBy(byArea, [&](const Block &block) {
     return static_cast<double>(block.size) * (lifeOf(block) + 1);
   });
-  attempt(byLife);
-  attempt(byArea);
-  constexpr unsigned attempts = 32;
-  SmallVector<Block> order = blocks;
-  for (unsigned count = 0; count < attempts && *best > least; ++count) {
-    auto highest = llvm::max_element(order, [](const Block &a, const Block &b) {
-      return a.offset + a.size < b.offset + b.size;
-    });
-    if (highest == order.begin())
-      break;
-    std::rotate(order.begin(), highest, highest + 1);
-    order = attempt(order);
+  for (SmallVector<Block> *order : {&byLife, &byArea}) {
+    FailureOr<int64_t> end = place(*order, requests);
+    if (failed(end) || *end >= *best)
+      continue;
+    best = *end;
+    blocks = *order;
   }
-  return best;
+  return refine(blocks, requests, *best, least);
 }
 
 /// What no layout can do without: the sizes alive at the moment when that is

@@ -34,9 +34,9 @@ struct ArenaLayout {
 /// Places every request at a multiple of `alignment` so that requests whose
 /// lives overlap share no byte, for every batch of 1 or more. Greedy in the
 /// best of a few orders, of which by size is the first (Pisarchyk and Lee,
-/// "Efficient Memory Management for Deep Neural Net Inference", 2020). What the
-/// batch scales stands behind all that it does not. Fails when a size
-/// overflows.
+/// "Efficient Memory Management for Deep Neural Net Inference", 2020), and of
+/// some hundred changes to it. What the batch scales stands behind all that it
+/// does not. Fails when a size overflows.
 llvm::FailureOr<ArenaLayout> layoutArena(llvm::ArrayRef<ArenaRequest> requests,
                                          int64_t alignment);
 

@@ -75,6 +75,19 @@ TEST(ArenaLayout, TriesOtherOrdersWhereRoomIsLeft) {
   EXPECT_EQ(layout->bytes, layout->least);
 }
 
+// Neither by size, life nor area, nor with the highest one first.
+TEST(ArenaLayout, SearchesAmongOrders) {
+  ArenaRequest requests[] = {{{784 * alignment, 0}, {0, 2}},
+                             {{392 * alignment, 0}, {1, 4}},
+                             {{588 * alignment, 0}, {3, 6}},
+                             {{339 * alignment, 0}, {3, 4}},
+                             {{alignment, 0}, {0, 9}}};
+  auto layout = layoutArena(requests, alignment);
+  ASSERT_TRUE(succeeded(layout));
+  EXPECT_FALSE(collides(requests, *layout, 1));
+  EXPECT_EQ(layout->bytes, layout->least);
+}
+
 TEST(ArenaLayout, OfNothingIsEmpty) {
   auto layout = layoutArena({}, alignment);
   ASSERT_TRUE(succeeded(layout));
