@@ -92,8 +92,8 @@ static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
   if (options.precision != Precision::F32) {
     RoundFactorsOptions rounding;
     rounding.type = options.precision;
-    rounding.narrow = options.precision == Precision::BF16 &&
-                      options.dots != DotUnit::None;
+    rounding.narrow =
+        options.precision == Precision::BF16 && options.dots != DotUnit::None;
     pm.addPass(createRoundFactors(rounding));
   }
   if (options.unrollFactor != 1) {
