@@ -11,6 +11,8 @@ imported where they are used.
 import math
 from typing import Callable, NamedTuple
 
+import systems
+
 EPSILON = 1e-3
 """Of layer normalization."""
 
@@ -141,20 +143,8 @@ def openvino(op, x, weights, threads):
 
     x, weights = channels_first(op, x, weights)
     core = ov.Core()
-    compiled = core.compile_model(
-        core.read_model(onnx_model(op, x, weights)), "CPU", {
-            "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": "f32",
-            "INFERENCE_NUM_THREADS": threads,
-            "NUM_STREAMS": 1,
-        })
-    request, tensor = compiled.create_infer_request(), ov.Tensor(x, shared_memory=True)
-
-    def run():
-        request.infer([tensor])
-        return request.get_output_tensor(0).data
-
-    return run
+    return systems.openvino_run(core, core.read_model(onnx_model(op, x, weights)),
+                                x, threads, "f32")
 
 
 def torch(op, x, weights, threads):

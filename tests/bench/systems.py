@@ -26,6 +26,13 @@ def openvino(directory, x, threads, precision="f32"):
     core = ov.Core()
     model = core.read_model(os.path.join(directory, "model.onnx"))
     model.reshape(list(x.shape))
+    return openvino_run(core, model, x, threads, precision)
+
+
+def openvino_run(core, model, x, threads, precision):
+    """Runs a model of OpenVINO for the one input `x`."""
+    import openvino as ov
+
     compiled = core.compile_model(model, "CPU", {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": precision,

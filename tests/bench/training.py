@@ -10,17 +10,13 @@ compare. Measured and compared as by peers.py. Writes
 BUILD/peers/training.json and prints a table.
 """
 
-import argparse
-import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
-import time
 
-import peers
 import report
+import side_by_side
 from training_models import MODELS
 from training_systems import SYSTEMS
 
@@ -46,26 +42,6 @@ def our_environment(build, home):
     }
 
 
-def measure_model(arguments, name, home, log):
-    """What each system gave: its facts, and `rounds`, or an `error`."""
-    results, ready = {}, []
-
-    def start(system, python, variables={}):
-        try:
-            ready.append(peers.Peer(system, python, name, arguments.threads,
-                                    log, "training_worker.py", variables))
-            results[system] = dict(ready[-1].facts, rounds=[])
-        except peers.Failure as failure:
-            results[system] = {"error": str(failure)}
-
-    start("keratin", *our_environment(arguments.build, home))
-    for system in arguments.systems:
-        start(system, peers.environment(str(arguments.build),
-                                        SYSTEMS[system].environment))
-    peers.measure_rounds(arguments, ready, results)
-    return results
-
-
 def disagreement(results):
     """The largest relative difference of a loss from ours."""
     ours = results["keratin"]["losses"]
@@ -80,56 +56,22 @@ def line(results, name):
     cells = [name]
     for system in results["systems"]:
         cells.append(report.number(report.time_of(results, name, system)))
-    ratios = [(report.ratio(results, name, system), system)
-              for system in results["systems"] if system != "keratin"]
-    ratios = [r for r in ratios if r[0] is not None]
-    best = min(ratios, default=None)
-    cells += [best[1], f"{best[0]:.2f}"] if best else ["–", "–"]
+    cells += side_by_side.best_peer(results, name)
     off = None if "error" in found["keratin"] else disagreement(found)
     cells.append("–" if off is None else f"{off:.0e}")
-    return "| " + " | ".join(cells) + " |", off is not None and off <= TOLERANCE
+    return side_by_side.row(cells), off is not None and off <= TOLERANCE
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path,
-                        help="build tree with the Python package")
-    parser.add_argument("--models", nargs="+", choices=MODELS,
-                        default=list(MODELS), metavar="NAME")
-    parser.add_argument("--systems", nargs="*", choices=SYSTEMS,
-                        default=["tensorflow", "xla", "jax"],
-                        help=f"of {', '.join(SYSTEMS)}", metavar="NAME")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5,
-                        help="of each system in each round")
-    parser.add_argument("--out", type=pathlib.Path,
-                        help="directory of results; else BUILD/peers")
-    arguments = parser.parse_args()
-    arguments.build = arguments.build.resolve()
-    out = arguments.out or arguments.build / "peers"
-    out.mkdir(parents=True, exist_ok=True)
-
-    results = {"threads": arguments.threads, "date": time.strftime("%F %R"),
-               "cpu": report.cpu_name(), "models": {},
-               "systems": ["keratin", *arguments.systems]}
-    print("| ms | " + " | ".join(results["systems"])
-          + " | best peer | × keratin | losses differ by |")
-    print("|---" * (len(results["systems"]) + 4) + "|")
-    agree = True
-    with tempfile.TemporaryDirectory() as home, open(out / "training.log", "ab") as log:
-        for name in arguments.models:
-            results["models"][name] = measure_model(arguments, name, home, log)
-            row, same = line(results, name)
-            agree &= same
-            print(row, flush=True)
-            for system, facts in results["models"][name].items():
-                if "error" in facts:
-                    print(f"{name}: {system}: {facts['error']}", file=sys.stderr)
-    (out / "training.json").write_text(json.dumps(results, indent=1))
-    return 0 if agree else 1
+    arguments = side_by_side.arguments_of(
+        __doc__, "models", MODELS, SYSTEMS, ["tensorflow", "xla", "jax"],
+        rounds=5, seconds=0.5)
+    with tempfile.TemporaryDirectory() as home:
+        ours = our_environment(arguments.build, home)
+        return side_by_side.run(
+            arguments, "training", "ms", "losses differ by",
+            lambda name, log: side_by_side.measure(
+                arguments, name, log, "training_worker.py", ours, SYSTEMS), line)
 
 
 if __name__ == "__main__":

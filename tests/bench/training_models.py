@@ -35,15 +35,19 @@ def lstm(keras):
     return keras.Model(i, layers.Dense(1, activation="sigmoid")(x))
 
 
-def resnet20(keras):
-    """He et al., section 4.2, for images of 32 × 32, with a batch of 32."""
-    layers = keras.layers
-
+def normalized_convolution(layers):
+    """The function that makes a convolution and its normalization of `layers`."""
     def normalized(x, filters, size, stride=1):
         x = layers.Conv2D(filters, size, strides=stride, padding="same",
                           use_bias=False)(x)
         return layers.BatchNormalization()(x)
 
+    return normalized
+
+
+def resnet20(keras):
+    """He et al., section 4.2, for images of 32 × 32, with a batch of 32."""
+    layers, normalized = keras.layers, normalized_convolution(keras.layers)
     i = keras.Input(batch_shape=(32, 32, 32, 3))
     x = layers.ReLU()(normalized(i, 16, 3))
     for stage, filters in enumerate((16, 32, 64)):
@@ -60,13 +64,7 @@ def resnet20(keras):
 
 def resnet50(keras):
     """He et al., table 1, with biases only at the end, for 8 images of 112 × 112."""
-    layers = keras.layers
-
-    def normalized(x, filters, size, stride=1):
-        x = layers.Conv2D(filters, size, strides=stride, padding="same",
-                          use_bias=False)(x)
-        return layers.BatchNormalization()(x)
-
+    layers, normalized = keras.layers, normalized_convolution(keras.layers)
     i = keras.Input(batch_shape=(8, 112, 112, 3))
     x = layers.ReLU()(normalized(i, 64, 7, 2))
     x = layers.MaxPooling2D(3, strides=2, padding="same")(x)
