@@ -155,53 +155,57 @@ Value roundToOdd(PatternRewriter &rewriter, Location loc, Value number) {
   return bits.asF32(bits.select(isOdd, pattern, other));
 }
 
-struct WidenF16 : OpRewritePattern<arith::ExtFOp> {
-  WidenF16(MLIRContext *context, bool expand)
-      : OpRewritePattern(context), expand(expand) {}
+/// What converts from or to f16: between f16 and f32 if `expand`, and in two
+/// steps between f16 and other types.
+template <typename OpTy> struct F16Pattern : OpRewritePattern<OpTy> {
+  F16Pattern(MLIRContext *context, bool expand)
+      : OpRewritePattern<OpTy>(context), expand(expand) {}
+
+  /// Whether a conversion between `half` and `other` is to be rewritten.
+  bool applies(Type half, Type other) const {
+    return getElementTypeOrSelf(half).isF16() &&
+           (expand || !getElementTypeOrSelf(other).isF32());
+  }
+
+  bool expand;
+};
+
+struct WidenF16 : F16Pattern<arith::ExtFOp> {
+  using F16Pattern::F16Pattern;
 
   LogicalResult matchAndRewrite(arith::ExtFOp op,
                                 PatternRewriter &rewriter) const override {
-    Type type = op.getType(), from = op.getIn().getType();
-    bool isSingle = getElementTypeOrSelf(type).isF32();
-    if (!getElementTypeOrSelf(from).isF16() || (isSingle && !expand))
+    Type type = op.getType();
+    if (!applies(op.getIn().getType(), type))
       return rewriter.notifyMatchFailure(op, "is one step");
     Bits bits(rewriter, op.getLoc(), type);
     Value wide =
         expand ? widen(bits, op.getIn())
                : Value(arith::ExtFOp::create(bits.b, bits.f32, op.getIn()));
-    if (!isSingle)
+    if (wide.getType() != type)
       wide = arith::ExtFOp::create(bits.b, type, wide);
     rewriter.replaceOp(op, wide);
     return success();
   }
-
-private:
-  bool expand;
 };
 
-struct NarrowToF16 : OpRewritePattern<arith::TruncFOp> {
-  NarrowToF16(MLIRContext *context, bool expand)
-      : OpRewritePattern(context), expand(expand) {}
+struct NarrowToF16 : F16Pattern<arith::TruncFOp> {
+  using F16Pattern::F16Pattern;
 
   LogicalResult matchAndRewrite(arith::TruncFOp op,
                                 PatternRewriter &rewriter) const override {
     Type type = op.getType(), from = op.getIn().getType();
-    bool isSingle = getElementTypeOrSelf(from).isF32();
-    if (!getElementTypeOrSelf(type).isF16() || (isSingle && !expand))
+    if (!applies(type, from))
       return rewriter.notifyMatchFailure(op, "is one step");
-    Value number =
-        isSingle ? op.getIn() : roundToOdd(rewriter, op.getLoc(), op.getIn());
-    if (!expand) {
-      rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, number);
-      return success();
-    }
     Bits bits(rewriter, op.getLoc(), type);
-    rewriter.replaceOp(op, narrow(bits, number));
+    Value number = from == bits.f32
+                       ? op.getIn()
+                       : roundToOdd(rewriter, op.getLoc(), op.getIn());
+    rewriter.replaceOp(op, expand
+                               ? narrow(bits, number)
+                               : arith::TruncFOp::create(bits.b, type, number));
     return success();
   }
-
-private:
-  bool expand;
 };
 
 struct ConvertF16 : impl::ConvertF16Base<ConvertF16> {
