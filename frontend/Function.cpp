@@ -296,9 +296,7 @@ const std::vector<TensorInfo> &Function::outputs() const {
 }
 
 void Function::configure(const CompileSettings &settings) {
-  if (settings.threads < 0)
-    throw Error("configure: threads is " + std::to_string(settings.threads) +
-                " but must be 0 or more");
+  checkSettings("configure", settings);
   Graph::Lock lock(impl->graph);
   impl->settings = settings;
   impl->cache.clear();

@@ -54,7 +54,7 @@ CompileOptions compileOptions(const CompileSettings &settings,
       settings.precision.empty() ? compute_precision() : settings.precision;
   options.precision = require(parsePrecision(precision), "precision", precision,
                               "f32, bf16 or f16");
-  options.threads = settings.threads;
+  options.threads = int(requireCount("threads", settings.threads));
   options.unrollFactor = requireCount("unrollFactor", settings.unrollFactor);
   options.checkpointEvery =
       requireCount("checkpointEvery", settings.checkpointEvery);
@@ -88,6 +88,16 @@ CompileOptions compileOptions(const SaveOptions &settings,
       compileOptions(static_cast<const CompileSettings &>(settings), name);
   options.weights = parsePlacement(settings.weights);
   return options;
+}
+
+void checkSettings(const std::string &caller, const CompileSettings &settings) {
+  try {
+    CompileOptions options = compileOptions(settings, "");
+    if (llvm::Error error = checkTarget(options.target))
+      throw Error(llvm::toString(std::move(error)));
+  } catch (const Error &error) {
+    throw Error(caller + ": " + error.what());
+  }
 }
 
 } // namespace keratin::backend

@@ -21,6 +21,10 @@ CompileOptions compileOptions(const CompileSettings &settings,
 CompileOptions compileOptions(const SaveOptions &settings,
                               const std::string &prefix, llvm::StringRef name);
 
+/// Throws Error, "CALLER: …", for a value of `settings` that is not among the
+/// allowed ones.
+void checkSettings(const std::string &caller, const CompileSettings &settings);
+
 } // namespace keratin::backend
 
 #endif // KERATIN_FRONTEND_SETTINGS_H

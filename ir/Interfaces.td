@@ -114,7 +114,14 @@ def LinearInKernelOpInterface : OpInterface<"LinearInKernelOpInterface"> {
       }],
       "int64_t", "getKernelOutputAxis">,
     InterfaceMethod<"The axis of the result that the kernel gives.",
-      "int64_t", "getKernelResultAxis">];
+      "int64_t", "getKernelResultAxis">,
+    InterfaceMethod<[{
+        The axis of operand 0 and that of the kernel whose products are summed:
+        scaling operand 0 along its axis, or the kernel along its own, gives the
+        same. Nothing where no two axes are such.
+      }],
+      "::std::optional<::std::pair<int64_t, int64_t>>", "getSummedAxes", (ins),
+      "", "return ::std::nullopt;">];
 }
 
 def StackableOpInterface : OpInterface<"StackableOpInterface"> {

@@ -367,7 +367,9 @@ FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &b) {
   // y = e^(x - max x) / sum e^(x - max x)
   Location loc = getLoc();
   int64_t axis = getAxis();
-  Value largest = MaxOp::create(b, loc, getX(), axis, /*keepdims=*/true);
+  auto largest = MaxOp::create(b, loc, getX(), axis, /*keepdims=*/true);
+  // By way of its power a NaN gets into the sum, and so everywhere.
+  largest->setAttr("ktn.skip_nan", b.getUnitAttr());
   auto powers = ExpOp::create(b, loc, SubOp::create(b, loc, getX(), largest));
   // No exponent is positive, and what underflows is nothing in the sum.
   powers->setAttr("ktn.flush", b.getUnitAttr());
@@ -394,6 +396,12 @@ int64_t ConvOp::getKernelOutputAxis() {
   return getKernel().getType().getRank() - 1;
 }
 int64_t ConvOp::getKernelResultAxis() { return getChannelAxis(); }
+
+std::optional<std::pair<int64_t, int64_t>> ConvOp::getSummedAxes() {
+  if (getGroups() != 1)
+    return std::nullopt;
+  return std::pair(getChannelAxis(), getKernel().getType().getRank() - 2);
+}
 
 unsigned ConvTransposeOp::getKernelOperandIndex() { return 1; }
 int64_t ConvTransposeOp::getKernelOutputAxis() {

@@ -33,7 +33,7 @@ class Ktn_WindowOp<string mnemonic, list<Trait> traits = []>
 
 def Ktn_ConvOp : Ktn_WindowOp<"conv", [
     DeclareOpInterfaceMethods<VjpOpInterface>,
-    DeclareOpInterfaceMethods<LinearInKernelOpInterface>]> {
+    DeclareOpInterfaceMethods<LinearInKernelOpInterface, ["getSummedAxes"]>]> {
   let summary = "convolution (cross-correlation)";
   let description = [{
     `y[n, p, o] = sum over k, c of x[n, p * stride + k * dilation - low, g(o) + c] * kernel[k, c, o]`

@@ -147,30 +147,33 @@ bool isWorthScaling(Value kernel, Value x) {
          large.getNumElements() / factor >= small.getNumElements();
 }
 
-/// conv(x * scale, kernel) with a scale for each channel of x, constant or
-/// computed, is conv(x, scale * kernel): padding is 0 either way.
-LogicalResult foldScaleOfInput(ktn::ConvOp conv) {
-  auto product = conv.getX().getDefiningOp<ktn::MulOp>();
-  if (!product || !product->hasOneUse() || conv.getGroups() != 1)
+/// linear(x * scale, kernel) with a scale for each entry of the axis that is
+/// summed, constant or computed, is linear(x, scale * kernel).
+LogicalResult foldScaleOfInput(ktn::LinearInKernelOpInterface linear) {
+  auto summed = linear.getSummedAxes();
+  auto product = linear->getOperand(0).getDefiningOp<ktn::MulOp>();
+  if (!summed || !product || !product->hasOneUse())
     return success();
+  auto [axis, kernelAxis] = *summed;
+  SmallVector<Value> operands(linear->getOperands());
+  Value &kernel = operands[linear.getKernelOperandIndex()];
   for (unsigned index : {0, 1}) {
     Value scale = product->getOperand(index),
           x = product->getOperand(1 - index);
-    if (x.getType() != product.getType() ||
-        !isOfChannels(scale, x, conv.getChannelAxis()) ||
-        !(isConstantExpression(scale) || isWorthScaling(conv.getKernel(), x)))
+    if (x.getType() != product.getType() || !isOfChannels(scale, x, axis) ||
+        !(isConstantExpression(scale) || isWorthScaling(kernel, x)))
       continue;
-    OpBuilder b(conv);
+    OpBuilder b(linear);
     Location loc = product.getLoc();
-    RankedTensorType kernel = conv.getKernel().getType();
-    SmallVector<int64_t> shape(kernel.getRank(), 1);
-    shape[kernel.getRank() - 2] = tensorType(scale).getNumElements();
+    SmallVector<int64_t> shape(tensorType(kernel).getRank(), 1);
+    shape[kernelAxis] = tensorType(scale).getNumElements();
     scale = ktn::ReshapeOp::create(b, loc, scale, shape);
-    Value scaled = ktn::MulOp::create(b, loc, conv.getKernel(), scale);
-    FailureOr<Operation *> folded = rebuild(b, conv, {x, scaled});
+    kernel = ktn::MulOp::create(b, loc, kernel, scale);
+    operands[0] = x;
+    FailureOr<Operation *> folded = rebuild(b, linear, operands);
     if (failed(folded))
       return failure();
-    conv.getResult().replaceAllUsesWith((*folded)->getResult(0));
+    linear->replaceAllUsesWith(*folded);
     return success();
   }
   return success();
@@ -178,14 +181,8 @@ LogicalResult foldScaleOfInput(ktn::ConvOp conv) {
 
 struct FoldAffine : impl::FoldAffineBase<FoldAffine> {
   void runOnOperation() override {
-    SmallVector<ktn::LinearInKernelOpInterface> all;
-    getOperation().walk(
-        [&](ktn::LinearInKernelOpInterface op) { all.push_back(op); });
-    for (ktn::LinearInKernelOpInterface linear : all) {
-      Value kernel = linear->getOperand(linear.getKernelOperandIndex());
-      if (linear.getKernelOutputAxis() < 0 ||
-          !isa<FloatType>(tensorType(kernel).getElementType()) ||
-          !isConstantExpression(kernel))
+    for (ktn::LinearInKernelOpInterface linear : findConstantKernels()) {
+      if (linear.getKernelOutputAxis() < 0)
         continue;
       AffineChain chain(linear);
       while (chain.extend())
@@ -194,18 +191,25 @@ struct FoldAffine : impl::FoldAffineBase<FoldAffine> {
         return signalPassFailure();
     }
     eraseUnused();
-    SmallVector<ktn::ConvOp> convolutions;
-    getOperation().walk([&](ktn::ConvOp op) {
-      if (isConstantExpression(op.getKernel()))
-        convolutions.push_back(op);
-    });
-    for (ktn::ConvOp conv : convolutions)
-      if (failed(foldScaleOfInput(conv)))
+    for (ktn::LinearInKernelOpInterface linear : findConstantKernels())
+      if (failed(foldScaleOfInput(linear)))
         return signalPassFailure();
     eraseUnused();
   }
 
 private:
+  /// Ops whose kernel is a constant expression of floats.
+  SmallVector<ktn::LinearInKernelOpInterface> findConstantKernels() {
+    SmallVector<ktn::LinearInKernelOpInterface> found;
+    getOperation().walk([&](ktn::LinearInKernelOpInterface op) {
+      Value kernel = op->getOperand(op.getKernelOperandIndex());
+      if (isa<FloatType>(tensorType(kernel).getElementType()) &&
+          isConstantExpression(kernel))
+        found.push_back(op);
+    });
+    return found;
+  }
+
   void eraseUnused() {
     getOperation().walk<WalkOrder::PostOrder, ReverseIterator>(
         [](Operation *op) {

@@ -71,7 +71,8 @@ std::optional<BatchSize> countPoints(linalg::GenericOp generic) {
   return points;
 }
 
-/// Scalar operations of `op` when it runs once over its iteration space.
+/// Operations on floats of `op` when it runs once over its iteration space:
+/// arithmetic and functions, not conversions.
 BatchSize countFlops(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic)
@@ -80,7 +81,7 @@ BatchSize countFlops(Operation *op) {
   for (Operation &scalar : *generic.getBody())
     if (isa_and_nonnull<arith::ArithDialect>(scalar.getDialect()))
       perPoint += isa<FloatType>(scalar.getResult(0).getType()) &&
-                  !isa<arith::ConstantOp>(scalar);
+                  !isa<arith::ConstantOp, CastOpInterface>(scalar);
     else if (scalar.getDialect()->getNamespace() == "math")
       ++perPoint;
   std::optional<BatchSize> points = countPoints(generic);

@@ -147,8 +147,11 @@ def RoundFactors : Pass<"ktn-round-factors", "::mlir::ModuleOp"> {
     To bf16: weights become constants of bf16. With `narrow` other factors do too: each is rounded where it
     is computed, once for all products. Without, they are rounded to the same values but stay
     f32, for targets that multiply nothing else; so do weights of windows.
-    What reads a factor element by element reads the rounded numbers too. With `narrow` a window over an odd number of
-    channels gets one more, of zeros, so that sums are made of pairs.
+    What reads a factor element by element reads the rounded numbers too. Rounded as well are addends that are stored
+    until a later product is added to them, as the shorter way of a residual block is, where the sum becomes a rounded factor; the
+    last product is added as f32. With `narrow` a window over an odd number of
+    channels gets one more, of zeros, so that sums are made of pairs, and the largest of a window, where only products
+    read it, is taken of rounded elements, which is the same.
 
     ```mlir
     %0 = linalg.generic … ins(%x : tensor<?x784xf32>) {              // rounded once
@@ -200,7 +203,9 @@ def FuseElementwise : Pass<"ktn-fuse-elementwise", "::mlir::func::FuncOp"> {
     A parallel `linalg.generic` whose elements only one other parallel generic
     reads becomes part of it. Where the reader repeats elements (broadcasting) this
     happens only if they are cheap to compute again. A view with fewer axes
-    between the two moves behind the reader.
+    between the two moves behind the reader. A loop does not grow beyond the number of scalar
+    operations and operands that `passes/KernelLimits.h` allows: the time that a long chain
+    takes is in proportion to its length.
 
     Requires: `ktn-lower-to-linalg`.
   }];
@@ -228,8 +233,9 @@ def FormKernels : Pass<"ktn-form-kernels", "::mlir::ModuleOp"> {
     with the attribute `ktn.kernel`, which compute, and views, loops and sizes,
     which do not. With `fuse` a kernel holds a root (a product, a window, a
     reduction) with the elementwise ops that can share its loops, or all ops over one row
-    (softmax, layer normalisation); without it each op is a kernel. Kernels of the same
-    structure are one function, named after the layer that came first.
+    (softmax, layer normalisation), up to the limits of `passes/KernelLimits.h`; without
+    it each op is a kernel. Kernels of the same structure are one function, named after the
+    layer that came first.
 
     Requires: `ktn-lower-to-linalg`.
   }];

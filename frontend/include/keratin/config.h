@@ -4,7 +4,8 @@
 // keras.json in $KERAS_HOME, or in ~/.keras; without such a file they are
 // "float32", 1e-7 and "channels_last". Its section "keratin" is Keratin's own:
 //
-//   "keratin": {"target": "native", "threads": 4, "cache": "/tmp/cache"}
+//   "keratin": {"target": "native", "precision": "f32", "threads": 4,
+//               "cache": "/tmp/cache"}
 //
 // which are compile_target, compute_precision, num_threads and what
 // keratin/cache.h tells. The file is read at the first use; one that is not

@@ -135,7 +135,8 @@ public:
   const std::vector<TensorInfo> &inputs() const;
   const std::vector<TensorInfo> &outputs() const;
 
-  /// How later calls are compiled; forgets what was compiled before.
+  /// How later calls are compiled; forgets what was compiled before. Throws
+  /// Error, and changes nothing, for a setting that is not among those allowed.
   void configure(const CompileSettings &settings);
 
   /// Writes PREFIX.o (.a, .so, or the executable PREFIX), PREFIX.h and, with
