@@ -22,6 +22,9 @@ namespace keratin {
 /// the normal numbers may be 0.
 static constexpr llvm::StringLiteral flushAttribute = "ktn.flush";
 
+/// A maximum with this attribute may leave out what is NaN.
+static constexpr llvm::StringLiteral skipNanAttribute = "ktn.skip_nan";
+
 /// The type in which a function of `type` values is computed; null: in none.
 static Type computeType(Type type) {
   Type element = getElementTypeOrSelf(type);
@@ -241,7 +244,7 @@ struct ExpandExtremum : OpRewritePattern<OpTy> {
       std::swap(x, y);
     Value better = arith::CmpFOp::create(rewriter, loc, isBetter, x, y);
     Value result = arith::SelectOp::create(rewriter, loc, better, x, y);
-    if (!isNumber(x)) {
+    if (!isNumber(x) && !op->hasAttr(skipNanAttribute)) {
       // A constant: LLVM would join two choices of x to a slower one.
       Value isNan =
           arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, x, x);

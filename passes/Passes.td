@@ -300,7 +300,8 @@ def ExpandMath : Pass<"ktn-expand-math"> {
     errors), so that the object needs no libm. `arith.maximumf` and `minimumf` become the
     instructions that exist: a NaN stays one, a zero may have either sign. f16 and bf16 are computed in f32. A
     `math.exp` with the attribute `ktn.flush` has no positive argument and may
-    give 0 where the result is subnormal. Any other function that would become a call
+    give 0 where the result is subnormal; a maximum with `ktn.skip_nan` may leave
+    out what is NaN. Any other function that would become a call
     is an error reported at that op.
 
     Requires: loops; vectors have their final width.

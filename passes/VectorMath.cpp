@@ -388,6 +388,15 @@ Value VectorMath::expOfNonPositive(Value x) {
 }
 
 Value VectorMath::expFlushed(Value x) {
+  if (hasIntrinsics()) {
+    // 2^y = 2^(y - floor y) 2^floor y. The choice is a mask of the last
+    // instruction, which takes 300 cycles for a number that is not normal.
+    Value y = mul(x, constant(log2E));
+    Value power =
+        intrinsic("llvm.x86.avx512.mask.scalef.ps.512",
+                  {horner(aboveFloor(y), table.exp2), y}, /*rounds=*/true);
+    return select(lessThan(x, constant(table.swishLow)), constant(0.0), power);
+  }
   Reduced reduced = reduceByLn2(atLeast(x, table.expFlushLow));
   Value scale = powerOfTwo(asInteger(reduced.shifted));
   return fma(expTail(reduced.r, table.exp), scale, scale);

@@ -116,6 +116,7 @@ public:
   void setPart(mlir::Value tensor, Part part) {
     parts[tensor] = std::move(part);
   }
+  void forgetPart(mlir::Value tensor) { parts.erase(tensor); }
 
   /// The value as an SSA value: a vector of `width` lanes, or a scalar.
   mlir::Value materialize(Lanes lanes, unsigned width);

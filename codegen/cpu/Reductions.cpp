@@ -61,6 +61,7 @@ Value Combiner::join(OpBuilder &b, Value lhs, Value rhs) const {
   OperationState state(op->getLoc(), op->getName());
   state.addOperands({lhs, rhs});
   state.addTypes(lhs.getType());
+  state.addAttributes(llvm::to_vector(op->getDiscardableAttrs()));
   return b.create(state)->getResult(0);
 }
 

@@ -6,12 +6,17 @@
 // those that are expensive and read again are kept in a scratch row, which
 // stays in the first cache.
 //
+// What a row ends a pass with is a chain: the lanes of a sum are joined, and a
+// quotient or a root may follow. So some short rows go through a pass one after
+// the other before the first of them begins with the next.
+//
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/RowEmitter.h"
 
 #include "codegen/cpu/LaneReader.h"
 #include "codegen/cpu/Reductions.h"
 #include "codegen/cpu/Roles.h"
+#include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -72,9 +77,14 @@ private:
   unsigned usesInRow(Value value);
   void collectStored(Value value, Pass &pass);
 
-  void emitRow();
+  unsigned rowsOfGroup();
+  unsigned rowLoop() const { return block ? block->axis : rows - 1; }
+  void emitGroups(Value from, Value to);
+  void emitGroup(unsigned count);
+  void emitSingles();
   bool nextPass(Pass &pass);
   void emitPass(const Pass &pass);
+  void usePlaces();
   Sums trailingLoops(const Pass &pass, unsigned loop, Sums sums);
   Sums alongLane(const Pass &pass, Sums sums);
   Sums turn(const Pass &pass, ValueRange sums, int64_t offset, unsigned width);
@@ -99,7 +109,10 @@ private:
   SmallVector<int64_t> extents; ///< of the row
   linalg::GenericOp whole;      ///< one with all the loops
   llvm::DenseSet<Value> done;   ///< reductions and stored values
-  llvm::DenseMap<Value, LaneReader::Part> places; ///< of the stored values
+  unsigned group = 1;           ///< rows that go side by side
+  unsigned row = 0;             ///< of the group, that is emitted
+  /// Of the stored values, for each row of a group.
+  llvm::DenseMap<std::pair<Value, unsigned>, LaneReader::Part> places;
 };
 
 } // namespace
@@ -316,6 +329,8 @@ Position RowEmitter::point(int64_t offset) {
   for (unsigned loop = 0; loop < loops; ++loop)
     position.push_back(getAffineDimExpr(loop, b.getContext()));
   position.back() = position.back() + offset;
+  if (row != 0)
+    position[rowLoop()] = position[rowLoop()] + row;
   return position;
 }
 
@@ -379,7 +394,7 @@ void RowEmitter::prefetchRow(const Position &point, unsigned width) {
       return;
     for (unsigned lane = 0; lane < width; lane += line * 8 / bits) {
       Position next = point;
-      next[rows - 1] = next[rows - 1] + 1;
+      next[rows - 1] = next[rows - 1] + group;
       next[loops - 1] = next[loops - 1] + lane;
       SmallVector<Value> place;
       for (AffineExpr expr : map.getResults())
@@ -408,7 +423,7 @@ RowEmitter::Sums RowEmitter::turn(const Pass &pass, ValueRange sums,
     prefetchRow(position, width);
   for (Value value : pass.stored) {
     Lanes lanes = reader.read(value, position, width);
-    const LaneReader::Part &part = places[value];
+    const LaneReader::Part &part = places.at({value, row});
     reader.write(lanes, part.memref, part.place(position), width);
   }
   Sums next;
@@ -508,13 +523,10 @@ void RowEmitter::emitPass(const Pass &pass) {
   for (linalg::GenericOp op : pass.reductions)
     sums.append(pass.streams, Combiner::of(op, 0)->identity(b, pass.width));
   for (Value value : pass.stored)
-    places[value] = memoryFor(value);
+    if (!places.contains({value, row}))
+      places[{value, row}] = memoryFor(value);
   sums = trailingLoops(pass, rows, std::move(sums));
 
-  for (Value value : pass.stored) {
-    reader.setPart(value, places[value]);
-    done.insert(value);
-  }
   for (auto [number, reduction] : llvm::enumerate(pass.reductions)) {
     linalg::GenericOp op = reduction;
     Combiner combiner = *Combiner::of(op, 0);
@@ -523,22 +535,65 @@ void RowEmitter::emitPass(const Pass &pass) {
     Value total =
         combiner.joinLanes(b, combiner.joinAll(b, SmallVector<Value>(parts)));
     OpOperand *init = op.getDpsInitOperand(0);
-    ArrayRef<AffineExpr> position =
-        op.getMatchingIndexingMap(init).getResults();
+    Position position =
+        atPoint(op.getMatchingIndexingMap(init).getResults(), point(0));
     Lanes start = reader.read(init->get(), position, 0);
     total = combiner.join(b, reader.materialize(start, 0), total);
     reader.remember(op->getResult(0), position, 0, {total, {}});
-    done.insert(op->getResult(0));
   }
 }
 
-void RowEmitter::emitRow() {
+/// Reads of what is stored go to the place of this row.
+void RowEmitter::usePlaces() {
+  for (const auto &[key, part] : places)
+    if (key.second == row && done.contains(key.first))
+      reader.setPart(key.first, part);
+}
+
+/// How many rows go through each pass before the next: a first cache holds
+/// some short ones, with what they follow from and the next ones.
+unsigned RowEmitter::rowsOfGroup() {
+  if (rows == 0)
+    return 1;
+  int64_t vectors = llvm::divideCeil(llvm::product_of(extents), int64_t(lanes));
+  unsigned count = vectors <= 8 ? 4 : vectors <= 64 ? 2 : 1;
+  int64_t known = staticLoopExtent(whole, rowLoop());
+  while (!ShapedType::isDynamic(known) && count > known)
+    count /= 2;
+  return std::max(count, 1U);
+}
+
+/// The passes of the `count` rows from the bound one on.
+void RowEmitter::emitGroup(unsigned count) {
   LaneReader::Scope scope(reader);
+  llvm::DenseSet<Value> before = done;
+  auto forEachRow = [&](llvm::function_ref<void()> body) {
+    for (row = 0; row < count; ++row)
+      body();
+    row = 0;
+  };
   unsigned number = 0;
   for (Pass pass; nextPass(pass); pass = Pass()) {
     pass.asksForNext = !block && number++ == 1;
-    emitPass(pass);
+    forEachRow([&] {
+      usePlaces();
+      emitPass(pass);
+    });
+    done.insert(pass.stored.begin(), pass.stored.end());
+    for (linalg::GenericOp op : pass.reductions)
+      done.insert(op->getResult(0));
   }
+  forEachRow([&] {
+    usePlaces();
+    emitSingles();
+  });
+  for (const auto &[key, part] : places)
+    reader.forgetPart(key.first);
+  done = std::move(before);
+}
+
+/// Stores the results that there is one of in a row.
+void RowEmitter::emitSingles() {
   struct Single {
     Lanes value;
     Value memref;
@@ -563,22 +618,50 @@ void RowEmitter::emitRow() {
     reader.write(single.value, single.memref, single.place, 0);
 }
 
+/// The rows `from` to before `to`: whole groups, and the rest one by one.
+void RowEmitter::emitGroups(Value from, Value to) {
+  unsigned loop = rowLoop();
+  auto turns = [&](Value first, Value last, unsigned count) {
+    group = count;
+    emitTurns(kernel, reader, first, last, count, [&](Value at) {
+      reader.bind(loop, at);
+      emitGroup(count);
+    });
+  };
+  unsigned most = rowsOfGroup();
+  int64_t known = staticLoopExtent(whole, loop);
+  bool hasRest = block || ShapedType::isDynamic(known) || known % most != 0;
+  if (most == 1 || !hasRest)
+    return turns(from, to, most);
+  Value step = kernel.index(most);
+  Value count = arith::SubIOp::create(b, loc, to, from);
+  Value rest = arith::RemUIOp::create(b, loc, count, step);
+  Value end = arith::SubIOp::create(b, loc, to, rest);
+  turns(from, end, most);
+  turns(end, to, 1);
+}
+
 void RowEmitter::run() {
   reader.setLane(loops - 1);
+  if (rows == 0)
+    return kernel.emitOnce([&] { emitGroup(1); });
   OpBuilder::InsertionGuard guard(b);
   SmallVector<int64_t> turns;
   for (unsigned loop = 0; loop < rows; ++loop)
     turns.push_back(staticLoopExtent(whole, loop));
   std::optional<unsigned> shared = kernel.pickShared(turns);
   for (unsigned loop = 0; loop < rows; ++loop) {
+    bool isInner = loop + 1 == rows;
     Value from = kernel.index(0), to = kernel.loopExtent(whole, loop);
     if (loop == shared)
-      std::tie(from, to) = kernel.share(to, 1);
+      std::tie(from, to) = kernel.share(to, isInner ? rowsOfGroup() : 1);
+    if (isInner)
+      return shared ? emitGroups(from, to)
+                    : kernel.emitOnce([&] { emitGroups(from, to); });
     auto nest = scf::ForOp::create(b, loc, from, to, kernel.index(1));
     reader.bind(loop, nest.getInductionVar());
     b.setInsertionPointToStart(nest.getBody());
   }
-  shared ? emitRow() : kernel.emitOnce([&] { emitRow(); });
 }
 
 void RowEmitter::runBlock() {
@@ -588,13 +671,7 @@ void RowEmitter::runBlock() {
     reader.setPart(value, perRow(memory));
   for (auto [axis, place] : llvm::enumerate(block->around))
     reader.bind(axis, place);
-  emitLoop(b, loc, block->from, block->to, kernel.index(1), {},
-           [&](Value row, ValueRange) -> Sums {
-             LaneReader::Scope scope(reader);
-             reader.bind(block->axis, row);
-             emitRow();
-             return {};
-           });
+  emitGroups(block->from, block->to);
 }
 
 bool fitsRowBlock(Kernel &kernel, const RowBlock &block,

@@ -65,7 +65,11 @@ struct LowerReduction
         keptSizes(rewriter, loc, x, loops.kept), op.getNeutralElement(rewriter),
         x, {loops.operand, loops.result}, loops.reductions,
         [&](OpBuilder &b, Location, ValueRange args) {
-          return op.buildCombiner(b, args[0], args[1]);
+          Value joined = op.buildCombiner(b, args[0], args[1]);
+          // What the producer promised of it, see ktn-expand-math.
+          if (Attribute promise = op->getDiscardableAttr("ktn.skip_nan"))
+            joined.getDefiningOp()->setAttr("ktn.skip_nan", promise);
+          return joined;
         });
     rewriter.replaceOp(op, createReshape(rewriter, loc, result, type));
     return success();

