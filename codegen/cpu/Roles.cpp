@@ -418,7 +418,10 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     for (const Access &access : accesses)
       if (broadcasts(access))
         most = std::min(most, cachedRows(bytesApart(access, loop)));
-    TileSize size = productTile(rows, vectors, {most, mostVectors}, unit);
+    bool far = llvm::any_of(accesses, [&](const Access &access) {
+      return access.operand != tiling.blocked && shares(access);
+    });
+    TileSize size = productTile(rows, vectors, {most, mostVectors}, unit, far);
     int64_t count = rows.value_or(manyRows);
     // Rows of unknown number cost the code of a ladder as well.
     double perRow = double(productCost(count, vectors.value_or(1), size)) /

@@ -13,28 +13,39 @@ namespace keratin {
 /// cycles on two units.
 static constexpr int64_t sumsInFlight = 8;
 
-/// Issue slots of one step of a tile: an FMA each sum, a load each row, three
-/// each vector, which comes from the second cache, and one for the loop.
-static int64_t stepCost(int64_t rows, int64_t vectors) {
-  return std::max({rows * vectors, rows + 3 * vectors, sumsInFlight}) + 1;
+/// What one step of a tile takes, in quarters of an issue slot: an FMA each
+/// sum, or a load each row and three each vector, which comes from the second
+/// cache, and one for the loop. Loads hide behind FMAs where a core is ours
+/// alone. Where another thread runs on it they do not: then a tile of 13 by 2
+/// takes a tenth longer than one of 8 by 3, which has a fifth less of them for
+/// each sum, so they count a little even so.
+static int64_t stepCost(int64_t rows, int64_t vectors, bool far) {
+  int64_t loads = far ? 0 : rows + 2 * vectors;
+  return 4 * std::max({rows * vectors, rows + 3 * vectors, sumsInFlight}) +
+         loads + 4;
 }
 
 /// Full tiles and one of the exact rest each way.
-int64_t productCost(int64_t rows, int64_t vectors, TileSize tile) {
+static int64_t quartersOf(int64_t rows, int64_t vectors, TileSize tile,
+                          bool far) {
   auto column = [&](int64_t width) -> int64_t {
     if (width == 0)
       return 0;
     int64_t rest = rows % tile.rows;
-    return rows / tile.rows * stepCost(tile.rows, width) +
-           (rest ? stepCost(rest, width) : 0);
+    return rows / tile.rows * stepCost(tile.rows, width, far) +
+           (rest ? stepCost(rest, width, far) : 0);
   };
   return vectors / tile.vectors * column(tile.vectors) +
          column(vectors % tile.vectors);
 }
 
+int64_t productCost(int64_t rows, int64_t vectors, TileSize tile) {
+  return llvm::divideCeil(quartersOf(rows, vectors, tile, /*far=*/false), 4);
+}
+
 TileSize productTile(std::optional<int64_t> rows,
                      std::optional<int64_t> vectors, MostOfTile most,
-                     const VectorUnit &unit) {
+                     const VectorUnit &unit, bool far) {
   // Of an unknown number of columns the vectors are taken one by one.
   int64_t columns = vectors.value_or(1);
   TileSize best;
@@ -45,9 +56,9 @@ TileSize productTile(std::optional<int64_t> rows,
     for (int64_t height = 1; height <= std::min(most.rows, fitting); ++height) {
       TileSize tile = {unsigned(height), unsigned(width)};
       // Without a known number of rows: many, but often there is one.
-      int64_t total = rows ? productCost(*rows, columns, tile)
-                           : productCost(64, columns, tile) +
-                                 4 * productCost(1, columns, tile);
+      int64_t total = rows ? quartersOf(*rows, columns, tile, far)
+                           : quartersOf(64, columns, tile, far) +
+                                 4 * quartersOf(1, columns, tile, far);
       if (rows && height > *rows)
         break;
       // At equal cost the smaller tile, which is less code.

@@ -20,13 +20,14 @@ struct TileSize {
 /// The tile of a product: each of `rows` broadcast scalars meets each of the
 /// vectors. `rows` without a value is only known when the code runs;
 /// `vectors` is how many vectors the columns fill; neither side of the tile
-/// exceeds `most`.
+/// exceeds `most`. `far`: each vector of each step is a line of its own, which
+/// makes few of them worth more than few loads.
 struct MostOfTile {
   int64_t rows, vectors;
 };
 TileSize productTile(std::optional<int64_t> rows,
                      std::optional<int64_t> vectors, MostOfTile most,
-                     const VectorUnit &unit);
+                     const VectorUnit &unit, bool far = false);
 
 /// How many rows that are `stride` bytes apart stay in the first cache
 /// together while a tile walks along them.

@@ -27,6 +27,12 @@ TEST(ProductTile, DividesTheRowsOfAConvolution) {
   EXPECT_EQ(tile.vectors, 2u);
 }
 
+TEST(ProductTile, LoadsLittleForEachSum) {
+  TileSize tile = productTile(128, 48, any, avx512);
+  EXPECT_EQ(tile.rows, 8u);
+  EXPECT_EQ(tile.vectors, 3u);
+}
+
 TEST(ProductTile, TakesManyVectorsForOneRow) {
   EXPECT_EQ(productTile(1, 64, any, avx512).vectors, 8u);
 }

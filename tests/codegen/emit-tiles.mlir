@@ -7,12 +7,12 @@
 #all = affine_map<(m, n) -> (m, n)>
 #bias = affine_map<(m, n) -> (n)>
 
-// A product keeps rows times vectors of sums over the reduction, 14 by 2 of 16
+// A product keeps rows times vectors of sums over the reduction, 6 by 4 of 16
 // numbers with 32 registers; its constant operand is wanted in blocks of those
 // columns; bias and maximum meet the sums before they are stored.
 // CHECK-LABEL: func private @matmul(
-// CHECK-SAME:    memref<2x64x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 1 : i64}, ktn.unpacked_type = tensor<64x64xf32>}
-// CHECK:         scf.for {{.+}} -> ({{((vector<16xf32>(, )?){28})}})
+// CHECK-SAME:    memref<1x64x64xf32> {ktn.constant, ktn.packed = {block = 64 : i64, dim = 1 : i64}, ktn.unpacked_type = tensor<64x64xf32>}
+// CHECK:         scf.for {{.+}} -> ({{((vector<16xf32>(, )?){24})}})
 // CHECK:           arith.mulf {{.+}} fastmath<contract> : vector<16xf32>
 // CHECK-NEXT:      arith.addf {{.+}} fastmath<contract> : vector<16xf32>
 // CHECK:           scf.yield
@@ -531,26 +531,26 @@ func.func private @window_with_exp(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf
 // An output that no cache near holds: the lines of the next tile are asked for
 // while this one is written. Few weights are gone along inside of the rows.
 // CHECK-LABEL: func private @large_output(
-// CHECK:         scf.for %[[FIRST:.+]] = %c0 to %c14336 step %c14
+// CHECK:         scf.for %[[FIRST:.+]] = %c0 to %c14334 step %c6
 // CHECK:           scf.for %{{.+}} = %c0 to %c2 step %c1
 // CHECK:             scf.for
-// CHECK:             vector.store %{{.+}}, %[[OUT:.+]][%[[FIRST]], %[[COLUMN:.+]]] : memref<14336x64xf32>, vector<16xf32>
-// CHECK:             %[[NEXT:.+]] = arith.addi %[[FIRST]], %c14
+// CHECK:             vector.store %{{.+}}, %[[OUT:.+]][%[[FIRST]], %[[COLUMN:.+]]] : memref<14334x128xf32>, vector<16xf32>
+// CHECK:             %[[NEXT:.+]] = arith.addi %[[FIRST]], %c6
 // CHECK:             memref.prefetch %[[OUT]][%[[NEXT]], %[[COLUMN]]], write, locality<3>, data
-// CHECK-COUNT-27:    memref.prefetch %[[OUT]]
+// CHECK-COUNT-23:    memref.prefetch %[[OUT]]
 // CHECK-NOT:         memref.prefetch
 // CHECK:         return
-func.func private @large_output(%x: tensor<14336x16xf32>, %w: tensor<16x64xf32> {ktn.constant}, %out: tensor<14336x64xf32>) -> tensor<14336x64xf32> attributes {ktn.kernel = "matmul"} {
+func.func private @large_output(%x: tensor<14334x16xf32>, %w: tensor<16x128xf32> {ktn.constant}, %out: tensor<14334x128xf32>) -> tensor<14334x128xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
-  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<14336x64xf32>) -> tensor<14336x64xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<14334x128xf32>) -> tensor<14334x128xf32>
   %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : tensor<14336x16xf32>, tensor<16x64xf32>) outs(%start : tensor<14336x64xf32>) {
+      ins(%x, %w : tensor<14334x16xf32>, tensor<16x128xf32>) outs(%start : tensor<14334x128xf32>) {
   ^bb0(%a: f32, %b: f32, %s: f32):
     %p = arith.mulf %a, %b : f32
     %t = arith.addf %s, %p : f32
     linalg.yield %t : f32
-  } -> tensor<14336x64xf32>
-  return %sum : tensor<14336x64xf32>
+  } -> tensor<14334x128xf32>
+  return %sum : tensor<14334x128xf32>
 }
 
 // -----
@@ -610,13 +610,13 @@ func.func private @far(%x: tensor<128x2048xf32>, %w: tensor<2048x1024xf32>, %out
 // hold all rows. While the tiles of a block of weights are computed the next
 // block is asked for, some elements a step; after the last one comes the first.
 // CHECK-LABEL: func private @streamed(
-// CHECK-SAME:    memref<512x512xf32>, %[[W:[^:]+]]: memref<24x512x32xf32>
+// CHECK-SAME:    memref<512x512xf32>, %[[W:[^:]+]]: memref<16x512x48xf32>
 // CHECK:         %[[FLAT:.+]] = memref.collapse_shape %[[W]] {{.+}} into memref<393216xf32>
 // CHECK:         scf.for %[[ROWS:.+]] = %c0 to %c512 step %c{{[0-9]+}} {
 // CHECK:           %[[END:.+]] = arith.minui
-// CHECK:           scf.for %[[BLOCK:.+]] = %c0 to %c24 step %c1 {
+// CHECK:           scf.for %[[BLOCK:.+]] = %c0 to %c16 step %c1 {
 // CHECK:             %[[NEXT:.+]] = arith.addi %[[BLOCK]], %c1
-// CHECK:             %[[WRAP:.+]] = arith.cmpi uge, %[[NEXT]], %c24
+// CHECK:             %[[WRAP:.+]] = arith.cmpi uge, %[[NEXT]], %c16
 // CHECK:             arith.select %[[WRAP]], %c0, %[[NEXT]]
 // CHECK:             scf.for %{{.+}} = %[[ROWS]] to
 // CHECK:               scf.for

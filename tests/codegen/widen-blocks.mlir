@@ -6,11 +6,11 @@
 
 // Packed weights of 16 bits that many rows read are widened once, block by block, into a panel; the tiles read that.
 // CHECK-LABEL: func private @many(
-// CHECK-SAME:    %[[W:[a-z0-9]+]]: memref<2x64x32xf16> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 1 : i64}
-// CHECK:         %[[PANEL:.+]] = memref.alloca() {{.+}} : memref<1x64x32xf32>
+// CHECK-SAME:    %[[W:[a-z0-9]+]]: memref<2x64x48xf16> {ktn.constant, ktn.packed = {block = 48 : i64, dim = 1 : i64}
+// CHECK:         %[[PANEL:.+]] = memref.alloca() {{.+}} : memref<1x64x48xf32>
 // CHECK:         scf.for %[[BLOCK:.+]] =
 // CHECK:           scf.for
-// CHECK:             %[[HALF:.+]] = vector.load %[[W]][%[[BLOCK]], {{.+}}] : memref<2x64x32xf16>, vector<16xf16>
+// CHECK:             %[[HALF:.+]] = vector.load %[[W]][%[[BLOCK]], {{.+}}] : memref<2x64x48xf16>, vector<16xf16>
 // CHECK:             %[[WIDE:.+]] = arith.extf %[[HALF]] : vector<16xf16> to vector<16xf32>
 // CHECK:             vector.store %[[WIDE]], %[[PANEL]]
 // CHECK:           scf.for
@@ -18,23 +18,23 @@
 // CHECK:             vector.load %[[PANEL]]
 // CHECK-NOT:         extf
 // CHECK:         return
-func.func private @many(%x: tensor<84x64xf32>, %w: tensor<64x64xf16> {ktn.constant}, %out: tensor<84x64xf32>) -> tensor<84x64xf32> attributes {ktn.kernel = "matmul"} {
+func.func private @many(%x: tensor<80x64xf32>, %w: tensor<64x96xf16> {ktn.constant}, %out: tensor<80x96xf32>) -> tensor<80x96xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
-  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<84x64xf32>) -> tensor<84x64xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<80x96xf32>) -> tensor<80x96xf32>
   %y = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : tensor<84x64xf32>, tensor<64x64xf16>) outs(%start : tensor<84x64xf32>) {
+      ins(%x, %w : tensor<80x64xf32>, tensor<64x96xf16>) outs(%start : tensor<80x96xf32>) {
   ^bb0(%a: f32, %c: f16, %s: f32):
     %v = arith.extf %c : f16 to f32
     %p = arith.mulf %a, %v : f32
     %t = arith.addf %s, %p : f32
     linalg.yield %t : f32
-  } -> tensor<84x64xf32>
-  return %y : tensor<84x64xf32>
+  } -> tensor<80x96xf32>
+  return %y : tensor<80x96xf32>
 }
-func.func @main(%x: tensor<84x64xf32>, %w: tensor<64x64xf16>) -> tensor<84x64xf32> {
-  %out = tensor.empty() : tensor<84x64xf32>
-  %y = call @many(%x, %w, %out) : (tensor<84x64xf32>, tensor<64x64xf16>, tensor<84x64xf32>) -> tensor<84x64xf32>
-  return %y : tensor<84x64xf32>
+func.func @main(%x: tensor<80x64xf32>, %w: tensor<64x96xf16>) -> tensor<80x96xf32> {
+  %out = tensor.empty() : tensor<80x96xf32>
+  %y = call @many(%x, %w, %out) : (tensor<80x64xf32>, tensor<64x96xf16>, tensor<80x96xf32>) -> tensor<80x96xf32>
+  return %y : tensor<80x96xf32>
 }
 
 // -----
