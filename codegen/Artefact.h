@@ -19,6 +19,8 @@ struct ArtefactOptions {
   bool profile = false;
   /// Only the descriptor and what it refers to, for use in this process.
   bool descriptorOnly = false;
+  /// Whoever calls the descriptor's `run` is ours: what it is given is right.
+  bool trusted = false;
   /// Export the descriptor as `keratin_model` too, for dlopen.
   bool exportModel = false;
 };

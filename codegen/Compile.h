@@ -56,6 +56,11 @@ struct CompileOptions {
   std::string name;              ///< a C identifier: prefix of the symbols
   std::string target = "native"; ///< or x86-64-v3, aarch64-linux-gnu, …
   bool optimize = true;          ///< false: -O0, the reference
+  /// Of a function whose call takes less than some 100 microseconds, make code
+  /// that is compiled in little time rather than the best there is, which a
+  /// thousand calls would not make up for. It computes the same, but that
+  /// Winograd::Auto is Off. The `run` of such code trusts its caller.
+  bool quick = false;
   WeightsPlacement weights = WeightsPlacement::Embed;
   Winograd winograd = Winograd::Auto; ///< at -O0 there is none
   /// What factors of products are rounded to; at -O0 as well.

@@ -2,6 +2,7 @@
 #include "codegen/Compiled.h"
 
 #include "codegen/Weights.h"
+#include "codegen/cpu/KernelCalls.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Diagnostics.h"
@@ -130,9 +131,14 @@ LogicalResult Compiled::generate(OwningOpRef<ModuleOp> module,
 LogicalResult Compiled::compilePart(ModulePart &part,
                                     const PipelineOptions &pipeline) {
   if (!hasVariants()) {
-    if (failed(runStages(*part.module, Stage::Loops, pipeline, *progress)))
+    if (stageOf(*part.module) < Stage::Kernels &&
+        failed(runStages(*part.module, Stage::Kernels, pipeline, *progress)))
       return failure();
-    return generate(std::move(part.module), part, 0, pipeline);
+    PipelineOptions own = pipeline;
+    own.littleCode = littleCode = options.quick && hasLittleWork(*part.module);
+    if (failed(runStages(*part.module, Stage::Loops, own, *progress)))
+      return failure();
+    return generate(std::move(part.module), part, 0, own);
   }
   if (stageOf(*part.module) < Stage::Kernels &&
       failed(runStages(*part.module, Stage::Kernels, pipeline, *progress)))

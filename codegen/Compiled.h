@@ -102,6 +102,7 @@ private:
   std::vector<Target> targets;
   std::shared_ptr<FoldedConstants> constants; // may be null
   std::unique_ptr<Progress> progress;
+  bool littleCode = false; // see CompileOptions::quick
   ModelSignature signature;
   std::vector<KernelRow> kernelRows; // of all functions
   llvm::SmallVector<std::unique_ptr<llvm::WritableMemoryBuffer>> partWeights;

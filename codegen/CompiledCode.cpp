@@ -56,7 +56,10 @@ Compiled::optimizedUnit(unsigned code, unsigned unit, const Target &target,
       translate(codes[code], unit, target, llvmContext);
   if (!module)
     return module;
-  optimizeCode(**module, target, options.optimize);
+  optimizeCode(**module, target,
+               !options.optimize ? Effort::Reference
+               : littleCode      ? Effort::Little
+                                 : Effort::Full);
   if (unit == 0) {
     llvm::Function *entry = (*module)->getFunction(codes[code].entry);
     // The name itself may be one of the user's program.
@@ -180,6 +183,8 @@ llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
     return target.takeError();
   if (llvm::Error error = finishArtefact(*module, artefact, *target))
     return error;
+  if (littleCode && objects.empty())
+    joinFunctions(*module);
   if (codes.size() == 1 && codes[0].entryIsAlone)
     emitFast(*target);
   ObjectBytes first;
@@ -221,6 +226,7 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Compiled::objectForHere() {
   llvm::raw_svector_ostream stream(bytes);
   ArtefactOptions artefact = artefactOptions();
   artefact.descriptorOnly = true;
+  artefact.trusted = options.quick;
   if (llvm::Error error = emitObject(artefact, stream))
     return std::move(error);
   auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(

@@ -31,11 +31,15 @@ void registerDialects(DialectRegistry &registry) {
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registry.insert<ktn::KtnDialect>();
+  registerPatternStore(registry);
 }
 
 void loadDialects(MLIRContext *context) {
-  DialectRegistry registry;
-  registerDialects(registry);
+  static const DialectRegistry &registry = [] -> const DialectRegistry & {
+    auto &all = *new DialectRegistry; // some hundred names, asked for often
+    registerDialects(all);
+    return all;
+  }();
   context->appendDialectRegistry(registry);
   context->loadDialect<
       ktn::KtnDialect, affine::AffineDialect, arith::ArithDialect,

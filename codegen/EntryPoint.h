@@ -23,13 +23,7 @@ public:
         llvm::FunctionType::get(b.getInt32Ty(), parameters, /*isVarArg=*/false),
         linkage, name, module);
     function->addFnAttr(llvm::Attribute::NoUnwind);
-    llvm::BasicBlock *entry = block("entry");
-    refuse = block("refuse");
-    b.SetInsertPoint(refuse);
-    status = b.CreatePHI(b.getInt32Ty(), 4);
-    b.CreateCall(errorHook(module), {b.CreateGlobalString(name.str()), status});
-    b.CreateRet(status);
-    b.SetInsertPoint(entry);
+    b.SetInsertPoint(block("entry"));
   }
 
   llvm::IRBuilder<> b;
@@ -41,6 +35,8 @@ public:
   }
 
   void returnIf(llvm::Value *condition, ktn_status_t status) {
+    if (!refuse)
+      addRefusal();
     llvm::BasicBlock *next = block("next");
     this->status->addIncoming(b.getInt32(status), b.GetInsertBlock());
     b.CreateCondBr(condition, refuse, next);
@@ -67,8 +63,19 @@ public:
   }
 
 private:
-  llvm::BasicBlock *refuse;
-  llvm::PHINode *status; // what is refused with
+  void addRefusal() {
+    llvm::BasicBlock *entry = b.GetInsertBlock();
+    refuse = block("refuse");
+    b.SetInsertPoint(refuse);
+    status = b.CreatePHI(b.getInt32Ty(), 4);
+    b.CreateCall(errorHook(*function->getParent()),
+                 {b.CreateGlobalString(function->getName()), status});
+    b.CreateRet(status);
+    b.SetInsertPoint(entry);
+  }
+
+  llvm::BasicBlock *refuse = nullptr; // where there are checks
+  llvm::PHINode *status = nullptr;    // what is refused with
 };
 
 /// Offsets of the fields of the header's `NAME_t`; `state` is there when the

@@ -96,8 +96,9 @@ FailureOr<std::string> compilationFingerprint(Location loc,
   for (const Target &target : *targets)
     os << target.description() << '\n'
        << target.machine->getTargetFeatureString() << '\n';
-  os << "optimize " << options.optimize << " profile " << options.profile
-     << " single thread " << (options.threads == 1) << " winograd "
+  os << "optimize " << options.optimize << " quick " << options.quick
+     << " profile " << options.profile << " single thread "
+     << (options.threads == 1) << " winograd "
      << static_cast<int>(options.winograd) << " precision "
      << static_cast<int>(options.precision) << " unroll "
      << options.unrollFactor << " checkpoint " << options.checkpointEvery

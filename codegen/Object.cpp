@@ -13,6 +13,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace llvm;
 
@@ -80,7 +81,20 @@ Expected<std::unique_ptr<Module>> translate(const CodeUnits &units,
   return result;
 }
 
-void optimizeCode(Module &module, const Target &target, bool optimize) {
+/// Emitters unroll and vectorise themselves: what is left is to simplify their
+/// addresses, to take them out of loops, and to find the same ones again. About
+/// a quarter of the time of all passes.
+static ModulePassManager littleEffort(PassBuilder &builder) {
+  ModulePassManager passes;
+  cantFail(builder.parsePassPipeline(
+      passes, "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+              "simplifycfg,loop-mssa(loop-rotate,licm<allowspeculation>),"
+              "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg),"
+              "globaldce"));
+  return passes;
+}
+
+void optimizeCode(Module &module, const Target &target, Effort effort) {
   TargetLibraryInfoImpl library(module.getTargetTriple());
   library.disableAllFunctions();
   for (LibFunc known : {LibFunc_memcpy, LibFunc_memmove, LibFunc_memset})
@@ -89,7 +103,7 @@ void optimizeCode(Module &module, const Target &target, bool optimize) {
   // The reference of tests and validation: its many short loops would be most
   // of the time that it takes to compile if they were unrolled.
   PipelineTuningOptions tuning;
-  tuning.LoopUnrolling = optimize;
+  tuning.LoopUnrolling = effort == Effort::Full;
   PassBuilder builder(target.machine.get(), tuning);
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
@@ -101,10 +115,35 @@ void optimizeCode(Module &module, const Target &target, bool optimize) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder
-      .buildPerModuleDefaultPipeline(optimize ? OptimizationLevel::O2
-                                              : OptimizationLevel::O1)
-      .run(module, modules);
+  ModulePassManager passes =
+      effort == Effort::Little
+          ? littleEffort(builder)
+          : builder.buildPerModuleDefaultPipeline(effort == Effort::Full
+                                                      ? OptimizationLevel::O2
+                                                      : OptimizationLevel::O1);
+  passes.run(module, modules);
+}
+
+/// The only call of a function that nobody else sees, or null.
+static CallInst *onlyCall(Function &function) {
+  if (function.isDeclaration() || !function.hasLocalLinkage() ||
+      !function.hasOneUse())
+    return nullptr;
+  auto *call = dyn_cast<CallInst>(*function.user_begin());
+  return call && call->getCalledFunction() == &function ? call : nullptr;
+}
+
+void joinFunctions(Module &module) {
+  // Registers are given to the values of a function in more than linear time.
+  constexpr unsigned mostInstructions = 3000;
+  if (module.getInstructionCount() > mostInstructions)
+    return;
+  for (Function &function : make_early_inc_range(module))
+    if (CallInst *call = onlyCall(function)) {
+      InlineFunctionInfo info;
+      if (InlineFunction(*call, info).isSuccess())
+        function.eraseFromParent();
+    }
 }
 
 /// Keeps the first error that LLVM reports, which would end the process.

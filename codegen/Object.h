@@ -21,9 +21,21 @@ translate(const CodeUnits &units, unsigned index, const Target &target,
 /// Says in the attributes of `function` what machine it is compiled for.
 void markFunction(llvm::Function &function, const Target &target);
 
+/// How much LLVM does for the speed of code.
+enum class Effort {
+  Reference, ///< what -O0 is compiled with
+  Little,    ///< what costs little time and matters to tiles: see `quick`
+  Full
+};
+
 /// Runs LLVM's optimiser. No loop becomes a call of anything but memcpy,
 /// memmove and memset.
-void optimizeCode(llvm::Module &module, const Target &target, bool optimize);
+void optimizeCode(llvm::Module &module, const Target &target, Effort effort);
+
+/// Makes each function that is called in one place part of its caller, for code
+/// of little effort: each function takes LLVM some hundred microseconds,
+/// whatever is in it.
+void joinFunctions(llvm::Module &module);
 
 /// Machine code: an object file, or assembler text. A target serves one thread
 /// at a time.

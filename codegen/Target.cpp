@@ -11,6 +11,8 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 
+#include <mutex>
+
 using namespace llvm;
 
 namespace keratin {
@@ -36,18 +38,54 @@ static void initializeLlvmTargets() {
   (void)done;
 }
 
-static std::string hostFeatures() {
-  std::vector<std::string> features;
-  for (const auto &feature : sys::getHostCPUFeatures())
-    features.push_back((feature.second ? "+" : "-") + feature.first().str());
-  llvm::sort(features);
-  return join(features, ",");
+/// Asked once: on a virtual machine each question to the CPU takes long.
+static const StringMap<bool, MallocAllocator> &hostFeatures() {
+  static const StringMap<bool, MallocAllocator> features =
+      sys::getHostCPUFeatures();
+  return features;
+}
+
+/// The features of the host as differences from those of `cpu`: LLVM reads the
+/// list again for each object, and all of them are some hundred words. All of
+/// them where that does not come to the same.
+static std::string featuresBeyond(const Triple &triple, StringRef cpu) {
+  std::vector<std::string> all, beyond;
+  for (const auto &feature : hostFeatures())
+    all.push_back((feature.second ? "+" : "-") + feature.first().str());
+  llvm::sort(all);
+  std::string problem;
+  const llvm::Target *target = TargetRegistry::lookupTarget(triple, problem);
+  if (!target)
+    return join(all, ",");
+  auto facts = [&](StringRef features) {
+    return std::unique_ptr<MCSubtargetInfo>(
+        target->createMCSubtargetInfo(triple, cpu, features));
+  };
+  auto plain = facts(""), wanted = facts(join(all, ","));
+  if (!plain || !wanted)
+    return join(all, ",");
+  for (const SubtargetFeatureKV &feature : wanted->getAllProcessorFeatures()) {
+    bool has = wanted->getFeatureBits()[feature.Value];
+    if (has != plain->getFeatureBits()[feature.Value])
+      beyond.push_back((has ? "+" : "-") + std::string(feature.Key));
+  }
+  auto reached = facts(join(beyond, ","));
+  bool same = reached && reached->getFeatureBits() == wanted->getFeatureBits();
+  return join(same ? beyond : all, ",");
+}
+
+static const TargetNames &nativeNames() {
+  static const TargetNames names = [] {
+    Triple triple(sys::getProcessTriple());
+    std::string cpu = sys::getHostCPUName().str();
+    return TargetNames{triple, cpu, featuresBeyond(triple, cpu)};
+  }();
+  return names;
 }
 
 static Expected<TargetNames> splitName(StringRef name) {
   if (name == "native")
-    return TargetNames{Triple(sys::getProcessTriple()),
-                       sys::getHostCPUName().str(), hostFeatures()};
+    return nativeNames();
   if (is_contained({"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}, name))
     return TargetNames{Triple("x86_64-unknown-linux-gnu"), name.str(), ""};
   if (name == "aarch64-linux-gnu")
@@ -139,13 +177,77 @@ static bool runsOnHost(const TargetMachine &machine) {
   if (machine.getTargetTriple().getArch() != host.getArch() ||
       machine.getTargetTriple().getOS() != host.getOS())
     return false;
-  StringMap<bool, MallocAllocator> hostFeatures = sys::getHostCPUFeatures();
+  const StringMap<bool, MallocAllocator> &known = hostFeatures();
   const MCSubtargetInfo &facts = *machine.getMCSubtargetInfo();
   return none_of(facts.getEnabledProcessorFeatures(),
                  [&](const SubtargetFeatureKV &feature) {
-                   auto found = hostFeatures.find(feature.Key);
-                   return found != hostFeatures.end() && !found->second;
+                   auto found = known.find(feature.Key);
+                   return found != known.end() && !found->second;
                  });
+}
+
+//===----------------------------------------------------------------------===//
+// Machines that are kept
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Machines that serve nobody at the moment. A machine knows what its CPU can
+/// do and how code is selected for it, which it finds out at its first use.
+class KeptMachines {
+public:
+  /// Null where there is none like that.
+  MachinePtr take(const Triple &triple, StringRef cpu, StringRef features,
+                  CodeGenOptLevel level) {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto *found = llvm::find_if(machines, [&](const auto &machine) {
+      return machine->getTargetTriple() == triple &&
+             machine->getTargetCPU() == cpu &&
+             machine->getTargetFeatureString() == features &&
+             machine->getOptLevel() == level;
+    });
+    if (found == machines.end())
+      return nullptr;
+    MachinePtr result(found->release());
+    machines.erase(found);
+    return result;
+  }
+
+  void keep(std::unique_ptr<TargetMachine> machine) {
+    constexpr size_t most = 8;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (machines.size() < most)
+      machines.push_back(std::move(machine));
+  }
+
+private:
+  std::mutex mutex;
+  SmallVector<std::unique_ptr<TargetMachine>, 8> machines;
+};
+} // namespace
+
+/// Never destroyed: what is static may give machines back as it goes.
+static KeptMachines &keptMachines() {
+  static auto &machines = *new KeptMachines;
+  return machines;
+}
+
+void KeepMachine::operator()(TargetMachine *machine) const {
+  std::unique_ptr<TargetMachine> owned(machine);
+  // Without optimisation LLVM selects instructions in a way that the machine
+  // remembers.
+  if (owned->getOptLevel() != CodeGenOptLevel::None)
+    keptMachines().keep(std::move(owned));
+}
+
+/// A machine that is kept, or a new one; null when LLVM has none.
+static MachinePtr machineFor(const llvm::Target &target, const Triple &triple,
+                             StringRef cpu, StringRef features,
+                             CodeGenOptLevel level) {
+  if (MachinePtr kept = keptMachines().take(triple, cpu, features, level))
+    return kept;
+  return MachinePtr(target.createTargetMachine(triple, cpu, features,
+                                               TargetOptions(), Reloc::PIC_,
+                                               CodeModel::Small, level));
 }
 
 std::string Target::description() const {
@@ -155,11 +257,9 @@ std::string Target::description() const {
 
 Target Target::clone() const {
   Target copy;
-  copy.machine.reset(machine->getTarget().createTargetMachine(
-      machine->getTargetTriple(), machine->getTargetCPU(),
-      machine->getTargetFeatureString(), machine->Options,
-      machine->getRelocationModel(), machine->getCodeModel(),
-      machine->getOptLevel()));
+  copy.machine = machineFor(
+      machine->getTarget(), machine->getTargetTriple(), machine->getTargetCPU(),
+      machine->getTargetFeatureString(), machine->getOptLevel());
   copy.vectorBits = vectorBits;
   copy.vectorRegisters = vectorRegisters;
   copy.fma = fma;
@@ -193,10 +293,9 @@ Expected<Target> parseTarget(StringRef name, bool optimize) {
     return std::move(error);
 
   Target target;
-  target.machine.reset(llvmTarget->createTargetMachine(
-      names->triple, names->cpu, names->features, TargetOptions(), Reloc::PIC_,
-      CodeModel::Small,
-      optimize ? CodeGenOptLevel::Default : CodeGenOptLevel::Less));
+  target.machine =
+      machineFor(*llvmTarget, names->triple, names->cpu, names->features,
+                 optimize ? CodeGenOptLevel::Default : CodeGenOptLevel::Less);
   if (!target.machine)
     return createStringError("LLVM cannot generate code for '" + name + "'");
   measureVectors(target);

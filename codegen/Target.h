@@ -13,8 +13,15 @@
 
 namespace keratin {
 
+/// Keeps a machine for the next who asks for one like it: to make one takes
+/// LLVM as long as to compile a small function.
+struct KeepMachine {
+  void operator()(llvm::TargetMachine *machine) const;
+};
+using MachinePtr = std::unique_ptr<llvm::TargetMachine, KeepMachine>;
+
 struct Target {
-  std::unique_ptr<llvm::TargetMachine> machine;
+  MachinePtr machine;
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
   bool fma = true;      ///< one instruction multiplies and adds

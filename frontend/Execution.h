@@ -27,6 +27,7 @@ private:
 struct Compiled {
   std::vector<Shape> shapes; ///< of the inputs, without the state
   bool training = false;
+  bool quick = false; ///< CompileOptions::quick: `info->run` checks nothing
   Choices choices;
   /// Shared with functions of the same structure: the names in it are theirs.
   std::shared_ptr<const LoadedCode> loaded;

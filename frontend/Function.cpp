@@ -145,8 +145,10 @@ static std::vector<int64_t> findOverwrites(const Compiled &code) {
 
 std::shared_ptr<Compiled>
 Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
-                        const Choices &choices) {
-  auto hasShapes = [&](const Compiled &code) { return code.shapes == shapes; };
+                        const Choices &choices, bool quick) {
+  auto hasShapes = [&](const Compiled &code) {
+    return code.shapes == shapes && (quick || !code.quick);
+  };
   if (std::shared_ptr<Compiled> code = find(training, choices, hasShapes))
     return code;
   Leftovers leftovers(*graph);
@@ -155,6 +157,8 @@ Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
   code->training = training;
   code->choices = choices;
   CompileOptions options = compileOptions(settings, cut.function);
+  // In profiles kernels are functions of their own.
+  options.quick = code->quick = quick && !options.profile;
   options.inputShapes = shapes;
   Extraction extraction =
       extract(*graph, cut, circumstances(training, choices), options.name);
@@ -250,7 +254,7 @@ std::vector<Array> Function::Impl::call(bool training,
                            });
       });
   if (!code)
-    code = prepare(shapesOf(arguments), training, choices);
+    code = prepare(shapesOf(arguments), training, choices, /*quick=*/true);
   // An old value that somebody has is not written over.
   llvm::SmallVector<void *, 32> places;
   for (auto [variable, place] :
@@ -317,7 +321,7 @@ Function::compiled(const std::vector<Shape> &inputShapes) const {
     shapes.push_back(inputShapes[index]);
   }
   Graph::Lock lock(impl->graph);
-  return impl->prepare(shapes, /*training=*/false, {})->info;
+  return impl->prepare(shapes, /*training=*/false, {}, /*quick=*/false)->info;
 }
 
 void Function::setProfileHook(const std::vector<Shape> &inputShapes,

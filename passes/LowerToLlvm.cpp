@@ -167,7 +167,7 @@ void addLowerToLlvm(OpPassManager &pm, const PipelineOptions &options) {
   // Address arithmetic of views, in the open for the clean-up below.
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCanonicalize());
   pm.addPass(createCSEPass());
   pm.addPass(createSCFToControlFlowPass());
 

@@ -75,6 +75,17 @@ def FoldAffine : Pass<"ktn-fold-affine", "::mlir::func::FuncOp"> {
   }];
 }
 
+def Canonicalize : Pass<"ktn-canonicalize"> {
+  let summary = "Bring ops to their canonical forms";
+  let description = [{
+    Does what `canonicalize` of MLIR does. The patterns of all ops of a context
+    are collected once, not for each such pass of each compilation: for a
+    function of one op that takes longer than to apply them.
+
+    Requires: nothing.
+  }];
+}
+
 def FoldConstants : Pass<"ktn-fold-constants", "::mlir::ModuleOp"> {
   let summary = "Compute constant expressions on the host";
   let description = [{

@@ -71,10 +71,10 @@ static void addCore(OpPassManager &pm, const PipelineOptions &options) {
     // Batch normalisation is scales and shifts by now, a gate plain products.
     pm.addNestedPass<func::FuncOp>(createFoldAffine());
     // Gradients leave loops with states and stacks that nobody reads.
-    pm.addPass(createCanonicalizerPass());
+    pm.addPass(createCanonicalize());
     pm.addNestedPass<func::FuncOp>(createHoistScan());
   }
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCanonicalize());
   pm.addPass(createCSEPass());
   pm.addPass(createFoldConstants(options.evaluateConstants));
 }
@@ -83,7 +83,7 @@ static void addCore(OpPassManager &pm, const PipelineOptions &options) {
 /// constant expressions.
 static void addLayout(OpPassManager &pm, const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createAssignLayout());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCanonicalize());
   pm.addPass(createFoldConstants(options.evaluateConstants));
 }
 
@@ -105,7 +105,7 @@ static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createFuseElementwise());
     pm.addNestedPass<func::FuncOp>(createSkipUnread());
   }
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCanonicalize());
   pm.addPass(createCSEPass());
 }
 
@@ -119,14 +119,14 @@ static void addKernels(OpPassManager &pm, const PipelineOptions &options) {
     pm.addPass(createBandKernels(bands));
   }
   // What the partition left without users.
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCanonicalize());
 }
 
 static void addLoops(OpPassManager &pm, const PipelineOptions &options) {
   if (options.emitKernels)
     options.emitKernels(pm, options);
   pm.addPass(createPlanMemory());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCanonicalize());
   pm.addPass(createCSEPass());
 }
 

@@ -69,6 +69,9 @@ struct PipelineOptions {
   bool avx512 = false;
   /// Whether instructions convert between f16 and f32.
   bool halves = true;
+  /// Whether emitters prefer little code, which is compiled sooner, to the code
+  /// that runs fastest. Values are the same, but Winograd::Auto is Off.
+  bool littleCode = false;
   Winograd winograd = Winograd::Auto;
   Precision precision = Precision::F32;
   DotUnit dots = DotUnit::None;
@@ -94,6 +97,10 @@ void buildPipeline(mlir::OpPassManager &pm, Stage from, Stage to,
 llvm::LogicalResult
 specializeShapes(mlir::func::FuncOp function,
                  llvm::ArrayRef<mlir::RankedTensorType> argumentTypes);
+
+/// Lets contexts keep the patterns of `ktn-canonicalize`, which otherwise each
+/// such pass collects anew.
+void registerPatternStore(mlir::DialectRegistry &registry);
 
 /// Makes every pass and stage known to keratin-opt, the stages as
 /// `--keratin-STAGE`, each of which starts from a module of the stage before.

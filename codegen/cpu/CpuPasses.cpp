@@ -19,6 +19,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   tiles.vectorRegisters = options.vectorRegisters;
   tiles.parallel = options.parallel;
   tiles.winograd = options.winograd;
+  tiles.littleCode = options.littleCode;
   tiles.dots = options.dots;
   pm.addPass(createEmitTiles(tiles));
 }

@@ -47,6 +47,9 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
     Attention over more than `attention-keys` keys goes over them in blocks, with
     running maxima, totals and sums of values, where its rows are a softmax.
 
+    With `little-code` tiles are small and, where extents allow, of one size; short
+    rows go one by one, no kernel has parts, and `winograd=auto` is `off`.
+
     What no tile fits becomes the loops of `ktn-emit-plain-loops`.
 
     With `parallel`, a kernel whose calls have work for several threads gets the
@@ -69,6 +72,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "number of vector registers of the target">,
     Option<"parallel", "parallel", "bool", "false",
            "let calls do large kernels in parts">,
+    Option<"littleCode", "little-code", "bool", "false",
+           "small tiles and no copies of loops: code that is compiled soon">,
     Option<"attentionKeys", "attention-keys", "int64_t", "8192",
            "keys of attention whose scores are there together">,
     Option<"winograd", "winograd", "::keratin::Winograd",

@@ -178,9 +178,13 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit,
 }
 
 void EmitTiles::runOnOperation() {
-  VectorUnit unit = {vectorBits, vectorRegisters};
+  VectorUnit unit = {vectorBits, vectorRegisters, littleCode};
+  // Transforms are some thousand instructions.
+  Winograd transforms =
+      littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;
   llvm::StringMap<int64_t> parts;
-  if (parallel)
+  // Shared among threads, little work is done a few microseconds sooner.
+  if (parallel && !littleCode)
     parts = mostPartsOfKernels(getOperation());
   for (func::FuncOp func : kernelsOf(getOperation())) {
     if (failed(verifyKernel(func)))
@@ -188,7 +192,7 @@ void EmitTiles::runOnOperation() {
     Kernel kernel(func);
     if (parts.lookup(func.getName()) > 1)
       kernel.allowParts();
-    if (!emitTileForm(kernel, unit, winograd, dots) &&
+    if (!emitTileForm(kernel, unit, transforms, dots) &&
         !(isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) &&
         !emitGates(kernel, unit) && !emitRows(kernel, unit)) {
       kernel.restart();

@@ -35,20 +35,34 @@ static int64_t tripsAround(Operation *op) {
   return std::min<uint64_t>(trips, INT64_MAX);
 }
 
-/// Memory counts by the FLOPs that a core does while it moves a byte.
-static Work workOf(func::CallOp call) {
+/// The work of a call, of all turns of the loops around it: memory counts by
+/// the FLOPs that a core does while it moves a byte.
+static Work workOfAll(func::CallOp call, int64_t trips = 1) {
   constexpr int64_t flopsOfByte = 4, largest = int64_t(1) << 40;
   auto flops = call->getAttrOfType<DenseI64ArrayAttr>("ktn.flops");
   auto bytes = call->getAttrOfType<DenseI64ArrayAttr>("ktn.bytes");
   if (!flops || flops.size() != 2 || !bytes || bytes.size() != 2)
     return {}; // written by hand
-  // The attributes are of all turns of the loops around the call.
-  int64_t trips = tripsAround(call);
   auto sum = [&](unsigned index) {
     return std::min(flops[index] / trips, largest) +
            std::min(bytes[index] / trips, largest) * flopsOfByte;
   };
   return {sum(0), sum(1)};
+}
+
+/// The work of one turn.
+static Work workOf(func::CallOp call) {
+  return workOfAll(call, tripsAround(call));
+}
+
+bool hasLittleWork(ModuleOp module) {
+  constexpr int64_t mostWork = 10 * workOfPart;
+  int64_t total = 0;
+  module.walk([&](func::CallOp call) {
+    Work work = workOfAll(call);
+    total += work.fixed + (work.perBatch ? mostWork : 0);
+  });
+  return total < mostWork;
 }
 
 /// The argument of the function around `call` whose first extent is the batch.

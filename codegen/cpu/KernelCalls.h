@@ -13,6 +13,11 @@ namespace keratin {
 /// worth any number.
 llvm::StringMap<int64_t> mostPartsOfKernels(mlir::ModuleOp module);
 
+/// Whether all calls of kernels in `module`, at the stage `kernels`, take less
+/// than some 100 microseconds of one core together. Not so of a call of unknown
+/// batch.
+bool hasLittleWork(mlir::ModuleOp module);
+
 /// Rewrites each call of a kernel that now takes memrefs: operands are cast to
 /// memrefs, a result is its destination cast back to a tensor. The casts are
 /// what `ktn-plan-memory` gives places to. A kernel that can be done in parts

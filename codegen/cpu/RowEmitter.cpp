@@ -553,7 +553,7 @@ void RowEmitter::usePlaces() {
 /// How many rows go through each pass before the next: a first cache holds
 /// some short ones, with what they follow from and the next ones.
 unsigned RowEmitter::rowsOfGroup() {
-  if (rows == 0)
+  if (rows == 0 || unit.littleCode)
     return 1;
   int64_t vectors = llvm::divideCeil(llvm::product_of(extents), int64_t(lanes));
   unsigned count = vectors <= 8 ? 4 : vectors <= 64 ? 2 : 1;

@@ -13,6 +13,13 @@ namespace keratin {
 /// cycles on two units.
 static constexpr int64_t sumsInFlight = 8;
 
+/// What `cost` counts for where tiles of the rest of the way, which are as much
+/// code again, are dear.
+template <typename Cost>
+static Cost withRests(Cost cost, bool rests, const VectorUnit &unit) {
+  return rests && unit.littleCode ? 2 * cost : cost;
+}
+
 /// What one step of a tile takes, in quarters of an issue slot: an FMA each
 /// sum, or a load each row and three each vector, which comes from the second
 /// cache, and one for the loop. Loads hide behind FMAs where a core is ours
@@ -53,6 +60,8 @@ TileSize productTile(std::optional<int64_t> rows,
   for (int64_t width = 1; width <= std::min(columns, most.vectors); ++width) {
     // One register for the broadcast scalar.
     int64_t fitting = (unit.registers - width - 1) / width;
+    if (unit.littleCode)
+      fitting = std::max<int64_t>(1, 2 * sumsInFlight / width);
     for (int64_t height = 1; height <= std::min(most.rows, fitting); ++height) {
       TileSize tile = {unsigned(height), unsigned(width)};
       // Without a known number of rows: many, but often there is one.
@@ -61,6 +70,8 @@ TileSize productTile(std::optional<int64_t> rows,
                                  4 * quartersOf(1, columns, tile, far);
       if (rows && height > *rows)
         break;
+      total = withRests(
+          total, rows.value_or(0) % height != 0 || columns % width != 0, unit);
       // At equal cost the smaller tile, which is less code.
       if (total < bestCost) {
         best = tile;
@@ -103,7 +114,7 @@ static double placesPerElement(const WindowWay &way, int64_t height) {
 TileSize windowTile(const WindowWay &outer, const WindowWay &inner,
                     const VectorUnit &unit) {
   // The other half is for weights and what is read.
-  int64_t mostSums = unit.registers / 2;
+  int64_t mostSums = unit.littleCode ? 4 : unit.registers / 2;
   auto tiles = [](const WindowWay &way, int64_t height) {
     int64_t elements = std::max<int64_t>(way.extent.value_or(64), 1);
     return double(llvm::divideCeil(elements, height)) / double(elements);
@@ -125,7 +136,7 @@ TileSize windowTile(const WindowWay &outer, const WindowWay &inner,
       // Tiles of the rest are code.
       bool rests = outer.extent.value_or(high) % high != 0 ||
                    inner.extent.value_or(0) % wide != 0;
-      cost *= rests ? 1.1 : 1;
+      cost = withRests(rests ? 1.1 * cost : cost, rests, unit);
       if (bestCost == 0 || cost < .999 * bestCost) {
         best = {unsigned(wide), 1, unsigned(high)};
         bestCost = cost;

@@ -10,6 +10,9 @@ namespace keratin {
 /// The vector unit that tiles are made for.
 struct VectorUnit {
   unsigned bits, registers;
+  /// Whether code that is compiled soon is worth more than code that is fast:
+  /// half the sums at most, and extents in equal tiles.
+  bool littleCode = false;
 };
 
 /// Rows times vectors of accumulators; of a window, rows of rows.

@@ -85,7 +85,7 @@ static llvm::SmallVector<char, 0> compileObject(llvm::StringRef text,
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code = orExit(translate(
       splitUnits(std::move(module), "kernel"), 0, target, llvmContext));
-  optimizeCode(*code, target, /*optimize=*/true);
+  optimizeCode(*code, target, Effort::Full);
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::cantFail(
