@@ -1,4 +1,5 @@
 //===- FuseElementwise.cpp - chains of parallel loops become one ----------===//
+#include "passes/KernelLimits.h"
 #include "passes/Passes.h"
 #include "passes/lower/Lower.h"
 
@@ -70,11 +71,19 @@ bool narrowsRoot(linalg::GenericOp op) {
          llvm::any_of(op.getDpsInputs(), followsRoot);
 }
 
+/// Whether the two are small enough to become one.
+bool fitTogether(linalg::GenericOp producer, linalg::GenericOp consumer) {
+  return producer.getNumDpsInputs() + consumer.getNumDpsInputs() - 1 <=
+             int64_t(mostInputs) &&
+         countScalarOps(producer) + countScalarOps(consumer) <= mostScalarOps;
+}
+
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   return producer && consumer && isParallel(producer) && isParallel(consumer) &&
          isOnlyReader(operand->get(), consumer) && !narrowsRoot(producer) &&
+         fitTogether(producer, consumer) &&
          (readsOnce(consumer, operand) || isCheap(producer));
 }
 
@@ -90,6 +99,25 @@ bool shouldExpand(OpOperand *operand) {
          isOnlyReader(view.getSrc(), view) && readsOnce(reader, operand);
 }
 
+/// The inputs of `op` whose producers become part of it. Those come first whose
+/// producers have none themselves: of a sum of products an addition takes its
+/// product before the sum so far, with which there may be no room for it.
+SmallVector<OpOperand *> inputsToFuse(linalg::GenericOp op) {
+  auto isFusable = [](OpOperand *input) {
+    return linalg::areElementwiseOpsFusable(input) && shouldFuse(input);
+  };
+  SmallVector<OpOperand *> inputs, others;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    if (!isFusable(input))
+      continue;
+    auto producer = input->get().getDefiningOp<linalg::GenericOp>();
+    bool isFirst = llvm::none_of(producer.getDpsInputOperands(), isFusable);
+    (isFirst ? inputs : others).push_back(input);
+  }
+  llvm::append_range(inputs, others);
+  return inputs;
+}
+
 /// Upstream's rewrite alone: the patterns that go with it there also turn
 /// weights that are all equal into scalars, and a product would be none.
 struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
@@ -97,9 +125,7 @@ struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
 
   LogicalResult matchAndRewrite(linalg::GenericOp op,
                                 PatternRewriter &rewriter) const override {
-    for (OpOperand *input : op.getDpsInputOperands()) {
-      if (!linalg::areElementwiseOpsFusable(input) || !shouldFuse(input))
-        continue;
+    for (OpOperand *input : inputsToFuse(op)) {
       Operation *producer = input->get().getDefiningOp();
       auto fused = linalg::fuseElementwiseOps(rewriter, input);
       if (failed(fused))
@@ -109,6 +135,9 @@ struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
           return use.get().getDefiningOp() != producer;
         });
       rewriter.eraseOp(op);
+      // What it reads may have one reader now: the new op, which comes next.
+      if (isOpTriviallyDead(producer))
+        rewriter.eraseOp(producer);
       return success();
     }
     return rewriter.notifyMatchFailure(op, "no producer to fuse");
@@ -131,8 +160,9 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
     tensor::DimOp::getCanonicalizationPatterns(patterns, context);
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
     lower::populateSimplification(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      return signalPassFailure();
+    // It fails where there was more to do than the driver has rounds: what is
+    // left apart is as right as what is joined.
+    (void)applyPatternsGreedily(getOperation(), std::move(patterns));
     IRRewriter rewriter(context);
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());

@@ -2,6 +2,7 @@
 #include "passes/KernelGroups.h"
 
 #include "passes/Attention.h"
+#include "passes/KernelLimits.h"
 #include "passes/OpKinds.h"
 #include "passes/PlaceParts.h"
 #include "passes/SplitGates.h"
@@ -72,6 +73,7 @@ private:
   Operation *transposeOf(const Members &members) const;
   void growEpilogue(Members &members);
   void formAttention(ArrayRef<Operation *> ops);
+  bool hasRoomFor(Operation *op, const Members &members) const;
   bool join(Operation *op, Members &members) const;
   bool growTogether(Members &members) const;
   void growPad(Members &members);
@@ -138,6 +140,24 @@ bool Grouper::dependsOn(Operation *op, const Members &members) const {
     push(def);
   }
   return false;
+}
+
+/// Whether a kernel of `members` and `op` stays within the limits.
+bool Grouper::hasRoomFor(Operation *op, const Members &members) const {
+  size_t ops = countScalarOps(op);
+  llvm::SmallDenseSet<Value> inputs;
+  auto addInputs = [&](Operation *reader) {
+    for (Value operand : reader->getOperands())
+      if (Operation *def = operand.getDefiningOp();
+          !def || !members.contains(def))
+        inputs.insert(operand);
+  };
+  addInputs(op);
+  for (Operation *member : members) {
+    ops += countScalarOps(member);
+    addInputs(member);
+  }
+  return ops <= mostScalarOps && inputs.size() <= mostInputs;
 }
 
 /// Whether each use of `value` by `consumer` is as an input, at the position of
@@ -218,7 +238,7 @@ Operation *Grouper::nextInRegisters(const Members &members) const {
     if (!next || position.lookup(user) < position.lookup(next))
       next = user;
   }
-  return next;
+  return next && hasRoomFor(next, members) ? next : nullptr;
 }
 
 void Grouper::growEpilogue(Members &members) {
@@ -237,7 +257,7 @@ bool Grouper::join(Operation *op, Members &members) const {
   if (!isFree(op) || !isElementwise(op) || op->getNumResults() != 1)
     return false;
   auto consumer = cast<linalg::GenericOp>(op);
-  if (readsElsewhere(consumer))
+  if (readsElsewhere(consumer) || !hasRoomFor(op, members))
     return false;
   for (Value operand : consumer->getOperands()) {
     Operation *def = operand.getDefiningOp();
@@ -328,7 +348,7 @@ void Grouper::growRows(Members &members) {
     });
     for (Operation *user : candidates)
       if (!members.contains(user) && user->getBlock() == &block && fits(user) &&
-          !dependsOn(user, members)) {
+          hasRoomFor(user, members) && !dependsOn(user, members)) {
         members.insert(user);
         changed = true;
       }
@@ -336,7 +356,7 @@ void Grouper::growRows(Members &members) {
       for (Value operand : member->getOperands()) {
         Operation *def = operand.getDefiningOp();
         if (!def || members.contains(def) || !isFree(def) ||
-            !isElementwise(def) || !fits(def) ||
+            !isElementwise(def) || !fits(def) || !hasRoomFor(def, members) ||
             !llvm::all_of(def->getUsers(), [&](Operation *user) {
               return members.contains(user);
             }))
@@ -367,7 +387,8 @@ void Grouper::absorbProducers(Members &members) {
       Operation *def = use.get().getDefiningOp();
       if (!def || members.contains(def) || !isFree(def) ||
           !isElementwise(def) || def->getNumResults() != 1 ||
-          !def->hasOneUse() || readsElsewhere(cast<linalg::GenericOp>(def)))
+          !def->hasOneUse() || readsElsewhere(cast<linalg::GenericOp>(def)) ||
+          !hasRoomFor(def, members))
         continue;
       if (auto generic = dyn_cast<linalg::GenericOp>(consumer))
         if (!generic.isDpsInput(&use) ||
@@ -437,7 +458,6 @@ SmallVector<KernelGroup> Grouper::run(bool fuse) {
       ops.push_back(&op);
 
   if (fuse)
-
     formAttention(ops);
 
   // Products first: what follows them is free while the tile is in registers.

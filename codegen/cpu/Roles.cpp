@@ -41,38 +41,54 @@ static Position loopsAt(AffineMap map, ArrayRef<AffineExpr> position) {
   return dims;
 }
 
-static void collect(Kernel &kernel, OpOperand &operand, OpOperand *ofRoot,
-                    ArrayRef<AffineExpr> dims, bool direct,
-                    SmallVectorImpl<Access> &accesses) {
-  Value tensor = operand.get();
-  auto op = cast<linalg::GenericOp>(operand.getOwner());
-  if (!isa<TensorType>(tensor.getType()) ||
-      op.getMatchingBlockArgument(&operand).use_empty())
-    return;
-  Position position = compose(op.getMatchingIndexingMap(&operand), dims);
-  if (kernel.memrefOf(tensor)) {
-    bool known = llvm::any_of(accesses, [&](const Access &access) {
-      return access.operand == ofRoot && access.tensor == tensor &&
-             access.position == position;
-    });
-    if (!known)
-      accesses.push_back({ofRoot, tensor, position, direct});
-    return;
+namespace {
+/// The tensors that computing an operand of a root reads, and where. Each
+/// tensor is looked at once for each place: the ways to it may be very many.
+class AccessCollector {
+public:
+  AccessCollector(Kernel &kernel, OpOperand &ofRoot,
+                  SmallVectorImpl<Access> &accesses)
+      : kernel(kernel), ofRoot(ofRoot), accesses(accesses) {}
+
+  void collect(OpOperand &operand, ArrayRef<AffineExpr> dims) {
+    Value tensor = operand.get();
+    auto op = cast<linalg::GenericOp>(operand.getOwner());
+    if (!isa<TensorType>(tensor.getType()) ||
+        op.getMatchingBlockArgument(&operand).use_empty())
+      return;
+    Position position = compose(op.getMatchingIndexingMap(&operand), dims);
+    SmallVectorImpl<Position> &known = seen[tensor];
+    if (llvm::is_contained(known, position))
+      return;
+    known.push_back(position);
+    if (kernel.memrefOf(tensor) || tensor.getDefiningOp<tensor::PadOp>()) {
+      accesses.push_back(
+          {&ofRoot, tensor, position, /*direct=*/&operand == &ofRoot});
+      return;
+    }
+    auto producer = tensor.getDefiningOp<linalg::GenericOp>();
+    if (!producer)
+      return;
+    AffineMap map =
+        producer.getIndexingMapMatchingResult(cast<OpResult>(tensor));
+    Position inner = loopsAt(map, position);
+    for (OpOperand &next : producer->getOpOperands())
+      collect(next, inner);
   }
-  auto producer = tensor.getDefiningOp<linalg::GenericOp>();
-  if (!producer)
-    return;
-  AffineMap map = producer.getIndexingMapMatchingResult(cast<OpResult>(tensor));
-  Position inner = loopsAt(map, position);
-  for (OpOperand &next : producer->getOpOperands())
-    collect(kernel, next, ofRoot, inner, /*direct=*/false, accesses);
-}
+
+private:
+  Kernel &kernel;
+  OpOperand &ofRoot;
+  SmallVectorImpl<Access> &accesses;
+  llvm::DenseMap<Value, SmallVector<Position, 1>> seen;
+};
+} // namespace
 
 SmallVector<Access> accessesOf(Kernel &kernel, linalg::GenericOp root) {
   SmallVector<Access> accesses;
   for (OpOperand *operand : root.getDpsInputOperands())
-    collect(kernel, *operand, operand, identity(root), /*direct=*/true,
-            accesses);
+    AccessCollector(kernel, *operand, accesses)
+        .collect(*operand, identity(root));
   return accesses;
 }
 
@@ -163,16 +179,21 @@ static unsigned widestOf(Value tensor) {
     if (type.isIntOrFloat())
       widest = std::max(widest, type.getIntOrFloatBitWidth());
   };
-  see(getElementTypeOrSelf(tensor));
-  auto op = tensor.getDefiningOp<linalg::GenericOp>();
-  if (!op)
-    return widest;
-  for (Operation &inner : *op.getBody())
-    for (Type type : inner.getResultTypes())
-      see(type);
-  for (OpOperand &operand : op->getOpOperands())
-    if (!op.getMatchingBlockArgument(&operand).use_empty())
-      widest = std::max(widest, widestOf(operand.get()));
+  // Each value once, whatever the number of ways that lead to it.
+  llvm::SmallSetVector<Value, 8> tensors;
+  tensors.insert(tensor);
+  for (unsigned i = 0; i < tensors.size(); ++i) {
+    see(getElementTypeOrSelf(tensors[i]));
+    auto op = tensors[i].getDefiningOp<linalg::GenericOp>();
+    if (!op)
+      continue;
+    for (Operation &inner : *op.getBody())
+      for (Type type : inner.getResultTypes())
+        see(type);
+    for (OpOperand &operand : op->getOpOperands())
+      if (!op.getMatchingBlockArgument(&operand).use_empty())
+        tensors.insert(operand.get());
+  }
   return widest;
 }
 
