@@ -13,11 +13,11 @@ namespace keratin {
 /// cycles on two units.
 static constexpr int64_t sumsInFlight = 8;
 
-/// What `cost` counts for where tiles of the rest of the way, which are as much
+/// What `cost` counts for where the tiles of a rest one way, which are as much
 /// code again, are dear.
 template <typename Cost>
-static Cost withRests(Cost cost, bool rests, const VectorUnit &unit) {
-  return rests && unit.littleCode ? 2 * cost : cost;
+static Cost withRest(Cost cost, bool rest, const VectorUnit &unit) {
+  return rest && unit.littleCode ? 2 * cost : cost;
 }
 
 /// What one step of a tile takes, in quarters of an issue slot: an FMA each
@@ -61,7 +61,7 @@ TileSize productTile(std::optional<int64_t> rows,
     // One register for the broadcast scalar.
     int64_t fitting = (unit.registers - width - 1) / width;
     if (unit.littleCode)
-      fitting = std::max<int64_t>(1, 2 * sumsInFlight / width);
+      fitting = std::min(fitting, 2 * sumsInFlight / width);
     for (int64_t height = 1; height <= std::min(most.rows, fitting); ++height) {
       TileSize tile = {unsigned(height), unsigned(width)};
       // Without a known number of rows: many, but often there is one.
@@ -70,8 +70,8 @@ TileSize productTile(std::optional<int64_t> rows,
                                  4 * quartersOf(1, columns, tile, far);
       if (rows && height > *rows)
         break;
-      total = withRests(
-          total, rows.value_or(0) % height != 0 || columns % width != 0, unit);
+      total = withRest(total, rows.value_or(0) % height != 0, unit);
+      total = withRest(total, columns % width != 0, unit);
       // At equal cost the smaller tile, which is less code.
       if (total < bestCost) {
         best = tile;
@@ -134,9 +134,10 @@ TileSize windowTile(const WindowWay &outer, const WindowWay &inner,
           tiles(outer, high) * tiles(inner, wide) * double(outer.taps) *
               double(inner.taps);
       // Tiles of the rest are code.
-      bool rests = outer.extent.value_or(high) % high != 0 ||
-                   inner.extent.value_or(0) % wide != 0;
-      cost = withRests(rests ? 1.1 * cost : cost, rests, unit);
+      bool outerRest = outer.extent.value_or(high) % high != 0;
+      bool innerRest = inner.extent.value_or(0) % wide != 0;
+      cost *= outerRest || innerRest ? 1.1 : 1;
+      cost = withRest(withRest(cost, outerRest, unit), innerRest, unit);
       if (bestCost == 0 || cost < .999 * bestCost) {
         best = {unsigned(wide), 1, unsigned(high)};
         bestCost = cost;

@@ -7,11 +7,12 @@ using namespace keratin;
 
 namespace {
 constexpr VectorUnit avx512 = {512, 32}, avx2 = {256, 16};
+constexpr VectorUnit soon = {512, 32, true}, soonAvx2 = {256, 16, true};
 constexpr MostOfTile any = {16, 8};
 } // namespace
 
 TEST(ProductTile, LeavesRegistersForColumnsAndABroadcast) {
-  for (VectorUnit unit : {avx512, avx2})
+  for (VectorUnit unit : {avx512, avx2, soon, soonAvx2})
     for (int64_t rows : {1, 2, 7, 14, 56, 100, 1024})
       for (int64_t vectors : {1, 2, 3, 4, 16, 33}) {
         TileSize tile = productTile(rows, vectors, any, unit);
@@ -41,6 +42,17 @@ TEST(ProductTile, KeepsToItsLimits) {
   TileSize tile = productTile(1024, 64, {6, 2}, avx512);
   EXPECT_LE(tile.rows, 6u);
   EXPECT_LE(tile.vectors, 2u);
+}
+
+TEST(ProductTile, IsSmallAndWithoutRestsWhereCodeIsToBeLittle) {
+  TileSize tile = productTile(14, 2, any, soon);
+  EXPECT_EQ(tile.rows, 7u);
+  EXPECT_EQ(tile.vectors, 2u);
+  EXPECT_EQ(productTile(14, 2, any, avx512).rows, 14u);
+  // Neither rows nor columns leave a rest that is less than half the work.
+  tile = productTile(15, 3, any, soon);
+  EXPECT_EQ(15 % tile.rows, 0u);
+  EXPECT_EQ(3 % tile.vectors, 0u);
 }
 
 TEST(CachedRows, AreFewWhenRowsShareTheWaysOfTheCache) {
@@ -77,4 +89,13 @@ TEST(WindowTile, IsAPowerOfTwoForRowsOfUnknownNumber) {
   WindowWay way = {{}, 1, 3, 1};
   TileSize tile = windowTile({1, 1, 1, 1}, way, avx512);
   EXPECT_EQ(tile.rows & (tile.rows - 1), 0u);
+}
+
+TEST(WindowTile, IsOfFewSumsAndOneSizeWhereCodeIsToBeLittle) {
+  WindowWay prime = {13, 1, 2, 1}, even = {12, 1, 2, 1};
+  TileSize tile = windowTile(prime, prime, soon);
+  EXPECT_EQ(tile.rows * tile.outerRows, 1u);
+  EXPECT_GT(windowTile(prime, prime, avx512).rows, 1u);
+  tile = windowTile(even, even, soon);
+  EXPECT_EQ(tile.rows * tile.outerRows, 4u);
 }
