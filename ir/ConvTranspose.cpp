@@ -10,7 +10,9 @@
 // the kernel, backwards. All phases are made by one convolution, as channels,
 // and then interleaved. Where the kernel is no whole number of strides, some
 // phases have a tap less than others: then each is a convolution of its own, if
-// that has channels enough.
+// that has channels enough. Where each element has one tap at most, all phases
+// are one product of pixels and the kernel, whose tiles are written where they
+// belong.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Windows.h"
@@ -167,31 +169,20 @@ Value rearrangeKernel(OpBuilder &b, Location loc, Value kernel,
   return reshape(b, loc, kernel, target);
 }
 
-/// [n, positions.., groups * phases.. * out] to [n, output.., groups * out]
-Value interleave(OpBuilder &b, Location loc, Value y,
-                 ArrayRef<TransposedAxis> axes, int64_t groups, int64_t out) {
-  int64_t spatial = axes.size();
-  int64_t batch = shapeOf(y)[0];
-  Shape split = {batch}, permutation = {0}, joined = {batch};
-  for (const TransposedAxis &axis : axes)
-    split.push_back(axis.positions);
-  split.push_back(groups);
+/// [n, (positions, phases).., channels..] to [n, output.., channels]
+Value joinPhases(OpBuilder &b, Location loc, Value y,
+                 ArrayRef<TransposedAxis> axes, int64_t channels) {
+  Shape shape = shapeOf(y), joined = {shape[0]};
+  // No element of the kernel reaches the other phases.
+  Shape low(shape.size(), 0), high = low;
   for (auto [i, axis] : llvm::enumerate(axes)) {
-    split.push_back(axis.phases);
-    llvm::append_values(permutation, 1 + i, spatial + 2 + i);
+    high[2 + 2 * i] = axis.stride - axis.phases;
     joined.push_back(axis.positions * axis.stride);
   }
-  llvm::append_values(permutation, spatial + 1, 2 * spatial + 2);
-  split.push_back(out);
-  joined.push_back(groups * out);
-  y = TransposeOp::create(b, loc, reshape(b, loc, y, split), permutation);
-  // No element of the kernel reaches the other phases.
-  Shape low(permutation.size(), 0), high = low;
-  for (auto [i, axis] : llvm::enumerate(axes))
-    high[2 + 2 * i] = axis.stride - axis.phases;
+  joined.push_back(channels);
   y = reshape(b, loc, padZeros(b, loc, y, low, high), joined);
 
-  Shape starts(spatial + 2, 0), ends(spatial + 2, ShapedType::kDynamic);
+  Shape starts(joined.size(), 0), ends(joined.size(), ShapedType::kDynamic);
   bool crops = false;
   for (auto [i, axis] : llvm::enumerate(axes)) {
     starts[1 + i] = axis.skipped;
@@ -199,6 +190,51 @@ Value interleave(OpBuilder &b, Location loc, Value y,
     crops |= axis.positions * axis.stride != axis.output;
   }
   return crops ? takeRange(b, loc, y, starts, ends) : y;
+}
+
+/// [n, positions.., groups * phases.. * out] to [n, output.., groups * out]
+Value interleave(OpBuilder &b, Location loc, Value y,
+                 ArrayRef<TransposedAxis> axes, int64_t groups, int64_t out) {
+  int64_t spatial = axes.size();
+  Shape split = {shapeOf(y)[0]}, permutation = {0};
+  for (const TransposedAxis &axis : axes)
+    split.push_back(axis.positions);
+  split.push_back(groups);
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    split.push_back(axis.phases);
+    llvm::append_values(permutation, 1 + i, spatial + 2 + i);
+  }
+  llvm::append_values(permutation, spatial + 1, 2 * spatial + 2);
+  split.push_back(out);
+  y = TransposeOp::create(b, loc, reshape(b, loc, y, split), permutation);
+  return joinPhases(b, loc, y, axes, groups * out);
+}
+
+/// Channels that fill vectors without those of other phases.
+constexpr int64_t fewChannels = 16;
+
+/// Whether each element of the result is of one tap and one pixel at most, all
+/// of which x has.
+bool isOneTapEach(ArrayRef<TransposedAxis> axes, int64_t groups,
+                  int64_t channels) {
+  return groups == 1 && channels >= fewChannels &&
+         llvm::all_of(axes, [](const TransposedAxis &axis) {
+           return axis.stretch == 1 && axis.taps == 1 && axis.after <= 0;
+         });
+}
+
+/// The product of all pixels with all of the kernel [phases.., out, in].
+Value multiplyPixels(OpBuilder &b, Location loc, Value x, Value kernel,
+                     SmallVector<TransposedAxis> axes) {
+  int64_t spatial = axes.size();
+  x = cropInput(b, loc, x, axes);
+  Shape none, last = {spatial + 1}, permutation = {0};
+  Value y = DotGeneralOp::create(b, loc, x, kernel, none, none, last, last);
+  for (int64_t i = 0; i < spatial; ++i)
+    llvm::append_values(permutation, 1 + i, 1 + spatial + i);
+  permutation.push_back(2 * spatial + 1);
+  y = TransposeOp::create(b, loc, y, permutation);
+  return joinPhases(b, loc, y, axes, shapeOf(kernel)[spatial]);
 }
 
 /// The convolution of all phases of `axes`.
@@ -218,7 +254,7 @@ Value convolve(OpBuilder &b, Location loc, Value x, Value kernel,
 /// Whether each phase is a convolution of its own: one of all phases would
 /// multiply by zeros, and vectors are full without the channels of others.
 bool isByPhases(ArrayRef<TransposedAxis> axes, int64_t channels) {
-  constexpr int64_t fewChannels = 16, mostPhases = 8;
+  constexpr int64_t mostPhases = 8;
   int64_t number = 1;
   bool differ = false;
   for (const TransposedAxis &axis : axes) {
@@ -298,7 +334,9 @@ FailureOr<SmallVector<Value>> ConvTransposeOp::decompose(OpBuilder &b) {
   bool hasPhases = llvm::any_of(
       axes, [](const TransposedAxis &axis) { return axis.stride != 1; });
   Value kernel = stretchKernel(b, loc, getKernel(), axes), y;
-  if (isByPhases(axes, out)) {
+  if (hasPhases && isOneTapEach(axes, groups, out)) {
+    y = multiplyPixels(b, loc, x, kernel, axes);
+  } else if (isByPhases(axes, out)) {
     y = convolvePhases(b, loc, x, kernel, axes, groups);
     y = interleave(b, loc, y, axes, /*groups=*/1, groups * out);
   } else {

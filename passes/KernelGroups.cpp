@@ -71,6 +71,7 @@ private:
   bool joinsWider(linalg::GenericOp consumer, Value value) const;
   Operation *nextInRegisters(const Members &members) const;
   Operation *transposeOf(const Members &members) const;
+  Operation *movesTiles(const Members &members) const;
   void growEpilogue(Members &members);
   void formAttention(ArrayRef<Operation *> ops);
   bool hasRoomFor(Operation *op, const Members &members) const;
@@ -245,6 +246,8 @@ void Grouper::growEpilogue(Members &members) {
   while (members.back()->getNumResults() == 1) {
     if (Operation *next = nextInRegisters(members))
       members.insert(next);
+    else if (Operation *next = movesTiles(members))
+      members.insert(next);
     else if (!growTogether(members))
       return growPad(members);
   }
@@ -414,6 +417,26 @@ Operation *Grouper::transposeOf(const Members &members) const {
                     consumer.getMatchingIndexingMap(&use).isPermutation() &&
                     !readsElsewhere(consumer) && !dependsOn(consumer, members);
   return transposes ? consumer.getOperation() : nullptr;
+}
+
+/// The op that writes what a product ends with, with the axes in front of the
+/// last in another order: the vectors of a tile have other places.
+Operation *Grouper::movesTiles(const Members &members) const {
+  auto product = dyn_cast<linalg::GenericOp>(members.front());
+  if (!product || !isProduct(product) ||
+      !llvm::all_of(product.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isProjectedPermutation(); }))
+    return nullptr;
+  Operation *transpose = transposeOf(members);
+  if (!transpose)
+    return nullptr;
+  OpOperand &use = *members.back()->getResult(0).use_begin();
+  AffineMap map =
+      cast<linalg::GenericOp>(transpose).getMatchingIndexingMap(&use);
+  unsigned last = map.getNumDims() - 1;
+  bool moves = map.getNumResults() > 0 && !map.isIdentity() &&
+               map.getDimPosition(last) == last;
+  return moves ? transpose : nullptr;
 }
 
 /// Products whose rows of scores are weights of values are computed by rows

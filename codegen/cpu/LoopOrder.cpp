@@ -116,8 +116,21 @@ void Classifier::orderLoops() {
   // The second cache has room beside what one turn of the other loops reads,
   // the first one beside what a tile reads.
   constexpr int64_t secondCache = 256 << 10, firstCache = 24 << 10;
-  tiling.levels = before;
   bool inside = shared && !tiling.panel && holdsShared(secondCache);
+  if (inside) {
+    // What the other loops read is read once, too, by turns of those that it
+    // does not depend on.
+    auto *repeats =
+        std::stable_partition(before.begin(), before.end(), [&](Level level) {
+          return llvm::any_of(accesses, [&](const Access &access) {
+            return !access.dependsOn(tiling.lane) &&
+                   access.dependsOn(level.loop);
+          });
+        });
+    after.append(repeats, before.end());
+    before.erase(repeats, before.end());
+  }
+  tiling.levels = before;
   if (shared && tiling.row && !inside) {
     after.push_back(rows);
     return orderBlocked(after);

@@ -555,6 +555,28 @@ func.func private @large_output(%x: tensor<14334x16xf32>, %w: tensor<16x128xf32>
 
 // -----
 
+// Small weights for each of some parts of what is written: pixels are read once,
+// so the parts are inside of the rows of pixels.
+// CHECK-LABEL: func private @parts(
+// CHECK-SAME:    memref<2x1x64x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 1 : i64, outer = array<i64: 0>}
+// CHECK:         scf.for %{{.+}} = %c0 to %c40 step %c1
+// CHECK:           scf.for %{{.+}} = %c0 to %c2 step %c1
+// CHECK:             scf.for %{{.+}} = %c0 to %c56 step %c14
+func.func private @parts(%x: tensor<40x56x64xf32>, %w: tensor<2x32x64xf32> {ktn.constant}, %out: tensor<40x56x2x32xf32>) -> tensor<40x56x2x32xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<40x56x2x32xf32>) -> tensor<40x56x2x32xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(h, m, i, n, k) -> (h, m, k)>, affine_map<(h, m, i, n, k) -> (i, n, k)>, affine_map<(h, m, i, n, k) -> (h, m, i, n)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<40x56x64xf32>, tensor<2x32x64xf32>) outs(%start : tensor<40x56x2x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %p, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<40x56x2x32xf32>
+  return %sum : tensor<40x56x2x32xf32>
+}
+
+// -----
+
 // Weights for each of some heads: all of a head is together.
 // CHECK-LABEL: func private @heads(
 // CHECK-SAME:    memref<12x2x64x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 2 : i64, outer = array<i64: 1>}, ktn.unpacked_type = tensor<64x12x64xf32>}

@@ -414,6 +414,9 @@ std::vector<Row> convolutionRows() {
            {"conv2d_transpose_by_phases_same", 2, 3, 5, 2, 1, true, true, 16},
            {"conv1d_transpose_by_phases", 1, 4, 5, 3, 1, true, false, 16},
            {"conv3d_transpose_by_phases", 3, 2, 3, 2, 1, true, false, 16},
+           {"conv2d_transpose_one_tap", 2, 5, 2, 2, 1, false, false, 16},
+           {"conv2d_transpose_one_tap_far", 2, 3, 2, 3, 1, false, false, 20},
+           {"conv1d_transpose_one_tap_same", 1, 5, 3, 3, 1, true, true, 16},
        })
     rows.push_back(transposed(conv));
   for (const Conv &conv : std::vector<Conv>{

@@ -61,6 +61,18 @@ func.func @conv_transpose(%x: tensor<?x5x3xf32>, %k: tensor<2x4x3xf32>) -> tenso
   return %y : tensor<?x10x4xf32>
 }
 
+// Enough channels for vectors: all elements of one tap each are a product of the
+// pixels and the whole kernel.
+// CHECK-LABEL: func @conv_transpose_of_one_tap(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x5x3xf32>, %[[K:.+]]: tensor<2x16x3xf32>)
+// CHECK:         %[[Y:.+]] = ktn.dot_general %[[X]], %[[K]] contract [2] x [2] : tensor<?x5x3xf32>, tensor<2x16x3xf32> -> tensor<?x5x2x16xf32>
+// CHECK:         ktn.reshape {{.+}} -> tensor<?x10x16xf32>
+func.func @conv_transpose_of_one_tap(%x: tensor<?x5x3xf32>, %k: tensor<2x16x3xf32>) -> tensor<?x10x16xf32> {
+  %y = ktn.conv_transpose %x, %k strides [2] padding [0, 0] dilation [1] to [10] channels_last
+      : tensor<?x5x3xf32>, tensor<2x16x3xf32> -> tensor<?x10x16xf32>
+  return %y : tensor<?x10x16xf32>
+}
+
 // A window of 3 at strides of 2 has two taps for one phase and one for the other.
 // CHECK-LABEL: func @conv_transpose_by_phases(
 // CHECK:         ktn.conv %{{.+}}, %{{.+}} strides [1] padding [1, 0] {{.*}}tensor<2x3x16xf32> -> tensor<?x5x16xf32>
