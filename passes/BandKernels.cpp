@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Bands.h"
+#include "passes/FoldPads.h"
 #include "passes/KernelRows.h"
 #include "passes/Passes.h"
 
@@ -171,6 +172,16 @@ void Bander::addBorderInFront(Chain &chain) {
   chain.insert(chain.begin(), std::move(*pad));
 }
 
+/// Whether `border` is nothing but that, which `window` does without.
+static bool isLeftOut(Link &border, Link &window) {
+  func::FuncOp kernel = border.rows.kernel();
+  if (kernel->getAttrOfType<StringAttr>("ktn.kernel") != "pad")
+    return false;
+  auto pads = kernel.getOps<tensor::PadOp>();
+  return !pads.empty() && readsAroundBorder(window.rows.kernel(), window.input,
+                                            *pads.begin());
+}
+
 /// The chain with the window `call` in its middle.
 std::optional<Chain> Bander::chainAround(func::CallOp call) {
   auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
@@ -190,6 +201,8 @@ std::optional<Chain> Bander::chainAround(func::CallOp call) {
   std::optional<Link> behind = linkBehind(*window);
   // What is behind the chain reads the border too.
   if (!behind && window->rows.hasBorder())
+    return std::nullopt;
+  if (!behind && !chain.empty() && isLeftOut(chain.front(), *window))
     return std::nullopt;
   chain.push_back(std::move(*window));
   if (behind)

@@ -256,6 +256,20 @@ def FormKernels : Pass<"ktn-form-kernels", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def FoldPads : Pass<"ktn-fold-pads", "::mlir::ModuleOp"> {
+  let summary = "Let windows read around a border that nothing else needs";
+  let description = [{
+    A kernel that does nothing but to put a border around an image, for a
+    depthwise convolution or a pool alone to read, becomes the first op of that
+    kernel: a copy of the image less. What could be computed in its place inside
+    of the border was put there before.
+
+    Requires: `ktn-form-kernels`, `ktn-band-kernels`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def BandKernels : Pass<"ktn-band-kernels", "::mlir::ModuleOp"> {
   let summary = "Compute large images between kernels by bands of rows";
   let description = [{

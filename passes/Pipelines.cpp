@@ -117,6 +117,7 @@ static void addKernels(OpPassManager &pm, const PipelineOptions &options) {
     BandKernelsOptions bands;
     bands.parallel = options.parallel;
     pm.addPass(createBandKernels(bands));
+    pm.addPass(createFoldPads());
   }
   // What the partition left without users.
   pm.addPass(createCanonicalize());

@@ -30,6 +30,19 @@ struct EmitTiles : impl::EmitTilesBase<EmitTiles> {
 };
 } // namespace
 
+/// Whether `pad` has a border of known width, with an argument inside that has
+/// known extents there.
+static bool isReadAround(Kernel &kernel, tensor::PadOp pad) {
+  for (auto [low, high, extent] :
+       llvm::zip_equal(pad.getStaticLow(), pad.getStaticHigh(),
+                       pad.getSourceType().getShape()))
+    if (ShapedType::isDynamic(low) || ShapedType::isDynamic(high) ||
+        ((low != 0 || high != 0) &&
+         (ShapedType::isDynamic(extent) || extent == 0)))
+      return false;
+  return kernel.memrefOf(pad.getSource()) != nullptr;
+}
+
 /// Whether the emitters of tiles understand every op of the kernel; what they
 /// do not is left to plain loops.
 static bool isTileForm(Kernel &kernel) {
@@ -45,7 +58,8 @@ static bool isTileForm(Kernel &kernel) {
       return user->hasTrait<OpTrait::IsTerminator>();
     });
     if (auto pad = dyn_cast<tensor::PadOp>(op))
-      if (!returned || !pad.getConstantPaddingValue())
+      if (!pad.getConstantPaddingValue() ||
+          (!returned && !isReadAround(kernel, pad)))
         return false;
     if (isa<tensor::ConcatOp>(op) && !returned)
       return false;

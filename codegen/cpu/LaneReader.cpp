@@ -245,6 +245,8 @@ Lanes LaneReader::compute(Value tensor, ArrayRef<AffineExpr> position,
     return {arith::ConstantOp::create(
                 b, kernel.loc(), b.getZeroAttr(getElementTypeOrSelf(tensor))),
             {}};
+  if (auto pad = dyn_cast<tensor::PadOp>(op))
+    return readAround(pad, position, width);
   auto generic = cast<linalg::GenericOp>(op);
   unsigned number = cast<OpResult>(tensor).getResultNumber();
   Position dims(generic.getNumLoops());
@@ -271,6 +273,77 @@ Lanes LaneReader::compute(Value tensor, ArrayRef<AffineExpr> position,
     remember(result, place, width, lanes);
   }
   return results[number];
+}
+
+/// The values that a sum of multiples of coordinates and a constant may have.
+LaneReader::Range LaneReader::rangeOf(AffineExpr expr) const {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return std::pair(constant.getValue(), constant.getValue());
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return ranges.lookup(dim.getPosition());
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return std::nullopt;
+  Range left = rangeOf(binary.getLHS()), right = rangeOf(binary.getRHS());
+  if (!left || !right)
+    return std::nullopt;
+  auto [low, high] = *left;
+  if (expr.getKind() == AffineExprKind::Add)
+    return std::pair(low + right->first, high + right->second);
+  if (expr.getKind() != AffineExprKind::Mul || right->first != right->second)
+    return std::nullopt;
+  int64_t factor = right->first;
+  return std::pair(std::min(low * factor, high * factor),
+                   std::max(low * factor, high * factor));
+}
+
+/// Elements of what `pad` is around, and its border. Where a position may be in
+/// either, the element that is nearest to it is read first.
+Lanes LaneReader::readAround(tensor::PadOp pad, ArrayRef<AffineExpr> position,
+                             unsigned width) {
+  Lanes border = {kernel.scalar(pad.getConstantPaddingValue()), {}};
+  ArrayRef<int64_t> low = pad.getStaticLow(), high = pad.getStaticHigh();
+  for (auto [expr, before, behind] : llvm::zip_equal(position, low, high))
+    if (width != 0 && (before != 0 || behind != 0) && dependsOnLane(expr)) {
+      SmallVector<Value> values;
+      for (unsigned number = 0; number < width; ++number)
+        values.push_back(
+            materialize(readAround(pad, atLane(position, number), 0), 0));
+      return {elements(values), {}};
+    }
+
+  Position place;
+  Value isInside;
+  for (auto [dim, expr] : llvm::enumerate(position)) {
+    place.push_back(expr);
+    if (low[dim] == 0 && high[dim] == 0)
+      continue;
+    int64_t last = pad.getSourceType().getDimSize(dim) - 1;
+    AffineExpr index = canonical(expr - low[dim]);
+    Range range = rangeOf(index);
+    if (range && (range->second < 0 || range->first > last))
+      return border;
+    place.back() = index;
+    if (range && range->first >= 0 && range->second <= last)
+      continue;
+    Location loc = kernel.loc();
+    Value at = this->at(index);
+    Value nearest = arith::MinSIOp::create(
+        b, loc, arith::MaxSIOp::create(b, loc, at, kernel.index(0)),
+        kernel.index(last));
+    Value isSame =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, at, nearest);
+    isInside =
+        isInside ? arith::AndIOp::create(b, loc, isInside, isSame) : isSame;
+    place.back() = symbol(nearest);
+  }
+  Lanes lanes = read(pad.getSource(), place, width);
+  if (!isInside)
+    return lanes;
+  return {arith::SelectOp::create(b, kernel.loc(), isInside,
+                                  materialize(lanes, width),
+                                  materialize(border, width)),
+          {}};
 }
 
 /// LLVM packs vectors of i1 as bits, but a memref holds a byte for each.

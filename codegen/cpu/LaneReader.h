@@ -15,6 +15,8 @@
 #include "codegen/cpu/Kernel.h"
 #include "codegen/cpu/Packing.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 #include <optional>
 
 namespace keratin {
@@ -56,6 +58,10 @@ public:
   /// Gives coordinate `dim` its value.
   void bind(unsigned dim, mlir::Value value);
   void setLane(std::optional<unsigned> dim) { lane = dim; }
+  /// The least and the largest value that coordinate `dim` has where it is read
+  /// from here on; null where that is not known.
+  using Range = std::optional<std::pair<int64_t, int64_t>>;
+  void setRange(unsigned dim, Range range) { ranges[dim] = range; }
 
   /// Values made during the life of a scope are forgotten at its end. To be
   /// opened in each new block and whenever a coordinate gets another value.
@@ -146,6 +152,9 @@ private:
                 unsigned width);
   Lanes load(mlir::Value memref, llvm::ArrayRef<mlir::AffineExpr> position,
              unsigned width);
+  Range rangeOf(mlir::AffineExpr expr) const;
+  Lanes readAround(mlir::tensor::PadOp pad,
+                   llvm::ArrayRef<mlir::AffineExpr> position, unsigned width);
   bool isInvariant(mlir::Value tensor,
                    llvm::ArrayRef<mlir::AffineExpr> position);
   Lanes loadAtTop(mlir::Value tensor,
@@ -172,6 +181,7 @@ private:
   llvm::SmallVector<Memory> scopes;
   llvm::DenseMap<mlir::Value, Packed> packed;
   llvm::DenseMap<mlir::Value, Part> parts;
+  llvm::DenseMap<unsigned, Range> ranges; ///< of coordinates
   llvm::DenseMap<mlir::Value, mlir::Value> byteViews;
 };
 

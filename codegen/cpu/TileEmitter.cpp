@@ -130,6 +130,89 @@ void TileEmitter::spanBackwards(unsigned loop, Value from, Value to,
   });
 }
 
+/// The tiles of `step` along `loop`, of known extent, that read nothing but
+/// elements where others read a border. Null where there is none, or where many
+/// tiles read it.
+std::optional<TileEmitter::Inside> TileEmitter::insideOfBorder(unsigned loop,
+                                                               int64_t step) {
+  constexpr int64_t mostAtBorder = 4;
+  int64_t tiles = staticLoopExtent(root, loop) / step;
+  std::optional<Inside> inside;
+  for (OpOperand *operand : root.getDpsInputOperands()) {
+    auto pad = operand->get().getDefiningOp<tensor::PadOp>();
+    AffineMap map = root.getMatchingIndexingMap(operand);
+    for (unsigned dim = 0; pad && dim < map.getNumResults(); ++dim) {
+      AffineExpr expr = map.getResult(dim);
+      int64_t low = pad.getStaticLow()[dim], high = pad.getStaticHigh()[dim];
+      if ((low == 0 && high == 0) || !expr.isFunctionOfDim(loop))
+        continue;
+      int64_t size = pad.getSourceType().getDimSize(dim), reach = 0;
+      for (unsigned other = 0; other < root.getNumLoops(); ++other)
+        if (other != loop && expr.isFunctionOfDim(other))
+          reach += laneStep(expr, other).value_or(0) *
+                   (staticLoopExtent(root, other) - 1);
+      int64_t move = laneStep(expr, loop).value_or(0);
+      int64_t first = 0, end = tiles;
+      while (first < end && first * step * move < low)
+        ++first;
+      while (end > first && (end * step - 1) * move + reach - low >= size)
+        --end;
+      if (inside) { // the loop moves over two images
+        first = std::max(first, inside->first / step);
+        end = std::max(first, std::min(end, inside->end / step));
+      }
+      inside = {first * step, end * step};
+    }
+  }
+  if (!inside || tiles - (inside->end - inside->first) / step > mostAtBorder)
+    return std::nullopt;
+  return inside;
+}
+
+/// One tile at a place that is known, if it is from `from` to before `to`.
+void TileEmitter::tileAt(unsigned loop, Value from, Value to, int64_t first,
+                         int64_t step, Then then) {
+  emitTurns(kernel, reader, most(from, kernel.index(first)),
+            least(to, first + step), step, [&](Value) {
+              reader.bind(loop, kernel.index(first));
+              reader.setRange(loop, std::pair(first, first));
+              then();
+              reader.setRange(loop, std::nullopt);
+            });
+}
+
+/// Tiles from `from` to before `to`, whole steps. Where some read a border,
+/// each of those has code of its own, that knows which of its taps do.
+void TileEmitter::spanTiles(unsigned loop, Value from, Value to, int64_t step,
+                            Then then) {
+  bool back = goesBackwards(loop);
+  std::optional<Inside> inside;
+  if (!ShapedType::isDynamic(staticLoopExtent(root, loop)))
+    inside = insideOfBorder(loop, step);
+  if (!inside)
+    return back ? spanBackwards(loop, from, to, step, then)
+                : span(loop, from, to, step, then);
+  int64_t end = staticLoopExtent(root, loop) / step * step;
+  SmallVector<int64_t> firsts;
+  for (int64_t at = 0; at < end; at += step)
+    if (at <= inside->first || at >= inside->end)
+      firsts.push_back(at);
+  if (back)
+    std::reverse(firsts.begin(), firsts.end());
+  for (int64_t first : firsts) {
+    if (first != inside->first || inside->first == inside->end) {
+      tileAt(loop, from, to, first, step, then);
+      continue;
+    }
+    reader.setRange(loop, std::pair(inside->first, inside->end - step));
+    Value begin = most(from, kernel.index(inside->first));
+    Value last = least(to, inside->end);
+    back ? spanBackwards(loop, begin, last, step, then)
+         : span(loop, begin, last, step, then);
+    reader.setRange(loop, std::nullopt);
+  }
+}
+
 void TileEmitter::emitLevel(unsigned number) {
   if (number == tiling.levels.size())
     return emitTile();
@@ -139,9 +222,7 @@ void TileEmitter::emitLevel(unsigned number) {
   switch (level.kind) {
   case Tiling::Kind::Single: {
     auto [from, to] = range(level.loop, 1, shared);
-    return goesBackwards(level.loop)
-               ? spanBackwards(level.loop, from, to, 1, then)
-               : span(level.loop, from, to, 1, then);
+    return spanTiles(level.loop, from, to, 1, then);
   }
   case Tiling::Kind::Columns:
     return emitColumns(shared, then);
@@ -286,16 +367,15 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
     if (whole == extent)
       return;
     height = extent - whole;
-    span(loop, most(from, kernel.index(whole)), to, height, then);
+    tileAt(loop, from, to, whole, height, then);
   };
-  if (goesBackwards(loop)) {
+  bool back = goesBackwards(loop);
+  if (back)
     rest();
-    height = full;
-    return spanBackwards(loop, from, least(to, whole), full, then);
-  }
   height = full;
-  span(loop, from, least(to, whole), full, then);
-  rest();
+  spanTiles(loop, from, least(to, whole), full, then);
+  if (!back)
+    rest();
 }
 
 /// Rows of unknown number: full tiles, then tiles of half the rows, and so on.

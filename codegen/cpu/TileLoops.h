@@ -56,6 +56,15 @@ private:
   void emitColumns(bool shared, Then then);
   void emitRows(unsigned loop, bool shared, Then then);
   void emitRowLadder(bool shared, Then then);
+  /// Where tiles along a loop read no border: from `first` to before `end`.
+  struct Inside {
+    int64_t first, end;
+  };
+  std::optional<Inside> insideOfBorder(unsigned loop, int64_t step);
+  void spanTiles(unsigned loop, mlir::Value from, mlir::Value to, int64_t step,
+                 Then then);
+  void tileAt(unsigned loop, mlir::Value from, mlir::Value to, int64_t first,
+              int64_t step, Then then);
   void span(unsigned loop, mlir::Value from, mlir::Value to, int64_t step,
             Then then);
   bool goesBackwards(unsigned loop);

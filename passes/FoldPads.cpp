@@ -1,0 +1,184 @@
+//===- FoldPads.cpp - windows read around the border themselves -----------===//
+//
+//   p = pad(x)            =>   y = depthwise(x), in whose kernel the pad is
+//   y = depthwise(p)
+//
+// What is computed in front of a window has the border around it, where it can
+// be written there (PlaceParts). Anything else, an argument of the function or
+// a value that somebody else needs as it is, would be copied for it.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/FoldPads.h"
+#include "passes/Frames.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace keratin {
+#define GEN_PASS_DEF_FOLDPADS
+#include "passes/Passes.h.inc"
+
+/// Whether `expr` moves a window of known extents over one parallel loop of
+/// `op`: sums of multiples of loops. Multiplies `taps` by the places of it.
+static bool isWindow(linalg::GenericOp op, AffineExpr expr, int64_t &taps) {
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  unsigned parallel = 0;
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
+    if (!expr.isFunctionOfDim(loop))
+      continue;
+    if (ShapedType::isDynamic(extents[loop]))
+      return false;
+    if (kind == utils::IteratorType::parallel)
+      ++parallel;
+    else
+      taps = llvm::SaturatingMultiply<uint64_t>(taps, extents[loop]);
+  }
+  bool isSum =
+      !expr.walk([](AffineExpr part) {
+             bool fits = !isa<AffineBinaryOpExpr>(part) ||
+                         part.getKind() == AffineExprKind::Add ||
+                         part.getKind() == AffineExprKind::Mul;
+             return fits ? WalkResult::advance() : WalkResult::interrupt();
+           })
+           .wasInterrupted();
+  return parallel == 1 && isSum;
+}
+
+bool readsAroundBorder(func::FuncOp kernel, unsigned argument,
+                       tensor::PadOp pad) {
+  // Such as tiles unroll: then it is known of each tap where it reads. Tiles at
+  // the border are code of their own, up to eight times as much as the others:
+  // a small image is copied in less time than that takes to compile.
+  constexpr int64_t mostTaps = 25, leastBytes = 128 << 10;
+  int64_t bytes = llvm::divideCeil(pad.getType().getElementTypeBitWidth(), 8);
+  for (int64_t extent : pad.getType().getShape())
+    if (!ShapedType::isDynamic(extent))
+      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
+  if (bytes < leastBytes)
+    return false;
+  auto kind = kernel->getAttrOfType<StringAttr>("ktn.kernel");
+  if (!kind || (kind != "depthwise" && kind != "pool") ||
+      kernel.getArgAttr(argument, "ktn.strides"))
+    return false;
+  BlockArgument padded = kernel.getArgument(argument);
+  if (!padded.hasOneUse())
+    return false;
+  OpOperand &use = *padded.use_begin();
+  auto root = dyn_cast<linalg::GenericOp>(use.getOwner());
+  if (!root || root.getNumReductionLoops() == 0 || !root.isDpsInput(&use))
+    return false;
+  AffineMap map = root.getMatchingIndexingMap(&use);
+  int64_t taps = 1;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    int64_t low = pad.getStaticLow()[dim], high = pad.getStaticHigh()[dim];
+    if (low == 0 && high == 0)
+      continue;
+    if (ShapedType::isDynamic(low) || ShapedType::isDynamic(high) ||
+        pad.getSourceType().isDynamicDim(dim) || dim + 1 == map.getNumResults())
+      return false;
+    if (!isWindow(root, expr, taps))
+      return false;
+  }
+  return taps <= mostTaps;
+}
+
+namespace {
+class Folder {
+public:
+  explicit Folder(ModuleOp module) : symbols(module) {}
+
+  void run(func::FuncOp function);
+  /// Kernels that are called no more.
+  void eraseUnused(ModuleOp module);
+
+private:
+  bool fold(func::CallOp call, unsigned operand);
+  func::FuncOp foldedKernel(func::FuncOp kernel, unsigned argument,
+                            tensor::PadOp pad);
+
+  SymbolTable symbols;
+  llvm::DenseMap<std::tuple<Operation *, unsigned, Operation *>, func::FuncOp>
+      known;
+  llvm::SetVector<Operation *> replaced;
+};
+} // namespace
+
+/// `kernel` with `pad` in front of what reads `argument`.
+func::FuncOp Folder::foldedKernel(func::FuncOp kernel, unsigned argument,
+                                  tensor::PadOp pad) {
+  func::FuncOp &folded = known[{kernel, argument, pad}];
+  if (folded)
+    return folded;
+  folded = kernel.clone();
+  folded.setName((kernel.getName() + ".padded").str());
+  symbols.insert(folded);
+  BlockArgument source = folded.getArgument(argument);
+  source.setType(pad.getSourceType());
+  OpBuilder b = OpBuilder::atBlockBegin(&folded.front());
+  IRMapping mapping;
+  mapping.map(pad.getSource(), source);
+  Operation *border = b.clone(*pad.getConstantPaddingValue().getDefiningOp());
+  mapping.map(pad.getConstantPaddingValue(), border->getResult(0));
+  Operation *copy = b.clone(*pad, mapping);
+  source.replaceAllUsesExcept(copy->getResult(0), copy);
+  folded.setType(b.getFunctionType(folded.front().getArgumentTypes(),
+                                   folded.getResultTypes()));
+  return folded;
+}
+
+bool Folder::fold(func::CallOp call, unsigned operand) {
+  auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
+  auto before = call.getOperand(operand).getDefiningOp<func::CallOp>();
+  if (!kernel || !before || !before->hasOneUse())
+    return false;
+  auto empty = before.getOperands().back().getDefiningOp<tensor::EmptyOp>();
+  auto frameKernel = symbols.lookup<func::FuncOp>(before.getCallee());
+  std::optional<Frame> frame = frameOf(before, frameKernel);
+  // A buffer with a number has parts that others write.
+  if (!empty || empty->hasAttr("ktn.buffer") || !frame || !frame->pad ||
+      frameKernel.getArgAttr(0, "ktn.strides") ||
+      !readsAroundBorder(kernel, operand, frame->pad))
+    return false;
+  call.setCallee(foldedKernel(kernel, operand, frame->pad).getName());
+  call.setOperand(operand, frame->parts.front().value);
+  replaced.insert(kernel);
+  replaced.insert(frameKernel);
+  before->erase();
+  return true;
+}
+
+void Folder::run(func::FuncOp function) {
+  for (auto call : llvm::to_vector(function.front().getOps<func::CallOp>())) {
+    auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
+    auto kind =
+        kernel ? kernel->getAttrOfType<StringAttr>("ktn.kernel") : StringAttr();
+    if (!kind || (kind != "depthwise" && kind != "pool"))
+      continue;
+    for (unsigned operand = 0; operand + 1 < call.getNumOperands(); ++operand)
+      if (fold(call, operand))
+        break;
+  }
+}
+
+void Folder::eraseUnused(ModuleOp module) {
+  for (Operation *kernel : replaced)
+    if (SymbolTable::symbolKnownUseEmpty(kernel, module))
+      symbols.erase(kernel);
+}
+
+namespace {
+struct FoldPads : impl::FoldPadsBase<FoldPads> {
+  void runOnOperation() override {
+    Folder folder(getOperation());
+    for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
+      if (!function.isExternal() && !function->hasAttr("ktn.kernel"))
+        folder.run(function);
+    folder.eraseUnused(getOperation());
+  }
+};
+} // namespace
+
+} // namespace keratin

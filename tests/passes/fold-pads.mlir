@@ -1,0 +1,54 @@
+// RUN: keratin-opt %s --ktn-band-kernels --ktn-fold-pads --canonicalize --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-band-kernels --ktn-fold-pads --ktn-emit-tiles="vector-bits=512 vector-registers=32" --canonicalize --split-input-file | FileCheck %s --check-prefix=LOOPS
+
+#window = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 + d4, d2 + d5, d3)>
+#taps = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, d3)>
+#image = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+
+// An argument has no room for a border: the window reads around it.
+// CHECK-LABEL: func.func @net(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x56x56x16xf32>
+// CHECK-NOT:     call @kernel.border
+// CHECK:         call @kernel.window.padded(%[[X]],
+// CHECK-NOT:     func private @kernel.border
+// CHECK:       func.func private @kernel.window.padded(%[[A:[a-z0-9]+]]: tensor<?x56x56x16xf32>
+// CHECK:         %[[P:.+]] = tensor.pad %[[A]] low[0, 1, 1, 0] high[0, 1, 1, 0]
+// CHECK:         linalg.generic {{.+}} ins(%[[P]],
+
+// All reads are of elements that exist, and no tile asks at run time which.
+// LOOPS-LABEL: func.func private @kernel.window.padded(
+// LOOPS-SAME:    %[[A:[a-z0-9]+]]: memref<?x56x56x16xf32>
+// LOOPS-NOT:     memref<?x58x58x16xf32>
+// LOOPS-NOT:     arith.select
+// LOOPS:         vector.load %[[A]]
+// LOOPS-NOT:     arith.select
+// LOOPS:         return
+func.func @net(%x: tensor<?x56x56x16xf32>, %w: tensor<3x3x16xf32>) -> tensor<?x56x56x16xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x56x56x16xf32>
+  %framed = tensor.empty(%n) : tensor<?x58x58x16xf32>
+  %p = call @kernel.border(%x, %framed) : (tensor<?x56x56x16xf32>, tensor<?x58x58x16xf32>) -> tensor<?x58x58x16xf32>
+  %out = tensor.empty(%n) : tensor<?x56x56x16xf32>
+  %y = call @kernel.window(%p, %w, %out) : (tensor<?x58x58x16xf32>, tensor<3x3x16xf32>, tensor<?x56x56x16xf32>) -> tensor<?x56x56x16xf32>
+  return %y : tensor<?x56x56x16xf32>
+}
+func.func private @kernel.border(%x: tensor<?x56x56x16xf32>, %out: tensor<?x58x58x16xf32>) -> tensor<?x58x58x16xf32> attributes {ktn.kernel = "pad"} {
+  %zero = arith.constant 0.0 : f32
+  %y = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%n: index, %h: index, %w: index, %c: index):
+    tensor.yield %zero : f32
+  } : tensor<?x56x56x16xf32> to tensor<?x58x58x16xf32>
+  return %y : tensor<?x58x58x16xf32>
+}
+func.func private @kernel.window(%x: tensor<?x58x58x16xf32>, %w: tensor<3x3x16xf32>, %out: tensor<?x56x56x16xf32>) -> tensor<?x56x56x16xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<?x56x56x16xf32>) -> tensor<?x56x56x16xf32>
+  %y = linalg.generic {indexing_maps = [#window, #taps, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<?x58x58x16xf32>, tensor<3x3x16xf32>) outs(%start : tensor<?x56x56x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %m, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<?x56x56x16xf32>
+  return %y : tensor<?x56x56x16xf32>
+}
