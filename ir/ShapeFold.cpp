@@ -65,8 +65,17 @@ LogicalResult TransposeOp::canonicalize(TransposeOp op,
   return success();
 }
 
-OpFoldResult BroadcastToOp::fold(FoldAdaptor) {
-  return getX().getType() == getType() ? getX() : OpFoldResult();
+OpFoldResult BroadcastToOp::fold(FoldAdaptor adaptor) {
+  if (getX().getType() == getType())
+    return getX();
+  // Of a constant of one value. A large one would be stored element by element
+  // where nobody computes with it.
+  constexpr int64_t fewElements = 1 << 14;
+  auto value = dyn_cast_if_present<SplatElementsAttr>(adaptor.getX());
+  if (value && getType().hasStaticShape() &&
+      getType().getNumElements() <= fewElements)
+    return value.resizeSplat(getType());
+  return {};
 }
 
 OpFoldResult ExpandDimsOp::fold(FoldAdaptor adaptor) {

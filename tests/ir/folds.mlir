@@ -132,3 +132,16 @@ func.func @repeated_parts_of_a_loop(%xs: tensor<10x4xf32>, %a: tensor<4xf32>) ->
   } -> (tensor<4xf32>, tensor<10x4xf32>)
   return %r#0, %r#1 : tensor<4xf32>, tensor<10x4xf32>
 }
+
+// What has one value has it in any shape; what would be large stays an op.
+// CHECK-LABEL: func @broadcasts_of_one_value(
+// CHECK-DAG:     %[[SMALL:.+]] = ktn.constant dense<2.500000e+00> : tensor<8x4xf32>
+// CHECK-DAG:     %[[LARGE:.+]] = ktn.broadcast_to %{{.+}} to [512, 512]
+// CHECK:         return %[[SMALL]], %[[LARGE]]
+func.func @broadcasts_of_one_value() -> (tensor<8x4xf32>, tensor<512x512xf32>) {
+  %v = ktn.constant dense<2.5> : tensor<f32>
+  %row = ktn.constant dense<2.5> : tensor<1x4xf32>
+  %small = ktn.broadcast_to %row to [8, 4] : tensor<1x4xf32> -> tensor<8x4xf32>
+  %large = ktn.broadcast_to %v to [512, 512] : tensor<f32> -> tensor<512x512xf32>
+  return %small, %large : tensor<8x4xf32>, tensor<512x512xf32>
+}

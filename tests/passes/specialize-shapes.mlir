@@ -15,7 +15,7 @@ func.func @dense(%x: tensor<?x8xf32>, %w: tensor<8x4xf32>) -> tensor<?xf32> {
 // Shape arithmetic is folded, and the state of a loop and its body follow.
 // CHECK-LABEL: func @recurrent(
 // CHECK-NOT:     ktn.shape
-// CHECK:         ktn.broadcast_to %{{.+}} to [6, 8] : tensor<f32> -> tensor<6x8xf32>
+// CHECK:         ktn.constant dense<0.000000e+00> : tensor<6x8xf32>
 // CHECK:         ktn.scan
 // CHECK:           ktn.add {{.+}} : tensor<6x8xf32>
 // CHECK:         -> tensor<6x8xf32>
@@ -89,7 +89,7 @@ func.func @transposed(%x: tensor<?x4x6xf32>, %w: tensor<3x5x6xf32>) -> tensor<?x
 
 // Of a shape some extents are known, and others not.
 // CHECK-LABEL: func @known_part(
-// CHECK:         ktn.broadcast_to %{{.+}} to [2, 8] : tensor<f32> -> tensor<2x8xf32>
+// CHECK:         ktn.constant dense<0.000000e+00> : tensor<2x8xf32>
 func.func @known_part(%x: tensor<2x?xf32>) -> tensor<?x8xf32> {
   %zero = ktn.constant dense<0.0> : tensor<f32>
   %units = ktn.constant dense<[8]> : tensor<1xi64>
