@@ -25,10 +25,20 @@ static Error aboutFile(Error error, StringRef path) {
                            toString(std::move(error)));
 }
 
+/// What went wrong when `stream` was written, such as a full disk. A stream
+/// that is destroyed with an error which nobody took ends the process.
+static std::error_code takeError(raw_fd_ostream &stream) {
+  std::error_code code = stream.error();
+  stream.clear_error();
+  return code;
+}
+
 Error writeFile(StringRef path, ArrayRef<char> bytes) {
   Error error = writeToOutput(path, [&](raw_ostream &stream) {
     stream.write(bytes.data(), bytes.size());
-    return Error::success();
+    stream.flush();
+    // A file or stdout: it is never another kind of stream.
+    return errorCodeToError(takeError(static_cast<raw_fd_ostream &>(stream)));
   });
   if (!error)
     return Error::success();
@@ -48,11 +58,8 @@ Expected<TemporaryFile> TemporaryFile::create(StringRef suffix,
   raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
   stream.write(bytes.data(), bytes.size());
   stream.close();
-  if (stream.has_error()) {
-    std::error_code code = stream.error();
-    stream.clear_error();
+  if (std::error_code code = takeError(stream))
     return aboutFile(errorCodeToError(code), path);
-  }
   return file;
 }
 

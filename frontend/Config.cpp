@@ -169,6 +169,9 @@ Config parse(const json &object) {
 
 Config load() {
   std::filesystem::path path = configFile();
+  std::error_code isNone;
+  if (std::filesystem::is_directory(path, isNone))
+    throw Error(path.string() + ": is a directory, not a file");
   std::ifstream file(path);
   if (path.empty() || !file)
     return {};

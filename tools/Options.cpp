@@ -4,7 +4,9 @@
 #include "keratin/runtime.h"
 
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
+#include <iostream>
 
 namespace keratin {
 
@@ -15,6 +17,12 @@ std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+}
+
+void finishOutput() {
+  std::cout.flush();
+  if (std::cout.fail() || std::fflush(stdout) != 0)
+    throw backend::Error("standard output cannot be written");
 }
 
 void addOptimizationFlags(CLI::App &app, bool &optimize) {
@@ -108,6 +116,16 @@ parseInputShape(std::string_view text) {
     rest.remove_prefix(end + 1);
   }
   return NamedShapes::value_type(text.substr(0, equal), std::move(shape));
+}
+
+std::string isBound(const std::string &text) {
+  double bound = -1;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), bound);
+  bool isNumber = error == std::errc() && end == text.data() + text.size();
+  return text.empty() || (isNumber && bound >= 0)
+             ? ""
+             : "'" + text + "' is not a number of 0 or more";
 }
 
 std::string isInputShape(const std::string &text) {

@@ -15,6 +15,10 @@ namespace keratin {
 /// wrong usage.
 std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv);
 
+/// Writes what stdout still holds. Throws Error where that, or anything before
+/// it, did not get there, as on a full disk.
+void finishOutput();
+
 /// -O0 and -O2.
 void addOptimizationFlags(CLI::App &app, bool &optimize);
 /// --winograd: auto, off, 2 or 4.
@@ -30,6 +34,7 @@ void addPrecisionOption(CLI::App &app, std::string &precision);
 
 /// Checks of the words of options: an empty string is fine.
 std::string isBatch(const std::string &text);
+std::string isBound(const std::string &text);
 std::string isInputShape(const std::string &text);
 std::string isPrefix(const std::string &text);
 

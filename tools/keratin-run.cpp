@@ -256,7 +256,7 @@ static int runModel(Arguments given) {
     results.profile = profile(*model, runner, info, given.repeat);
 
   given.json ? printJson(results) : printText(results, runner, *model);
-  std::cout.flush();
+  finishOutput();
   if (!results.comparison || results.comparison->passes(given.maxRelError))
     return 0;
   printErrors(results.comparison->problem(given.maxRelError));
@@ -277,7 +277,7 @@ int main(int argc, char **argv) try {
       ".npz with arrays out_INDEX or NAME, or .npy, to compare with");
   app.add_option("--max-rel-error", given.maxRelError,
                  "of max |y - ref| / max |ref|, worst output")
-      ->check(CLI::NonNegativeNumber)
+      ->check(isBound)
       ->capture_default_str();
   app.add_option("--seed", given.seed, "of random inputs");
   app.add_option("--batch", given.batch,

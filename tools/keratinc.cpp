@@ -101,6 +101,7 @@ int main(int argc, char **argv) try {
   std::vector<K::KernelInfo> kernels = compileModel(given);
   if (given.printKernels)
     printKernels(std::cout, kernels, arena);
+  finishOutput();
   return 0;
 } catch (const std::exception &error) {
   printErrors(error.what());

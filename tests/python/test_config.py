@@ -66,6 +66,12 @@ def test_tells_what_is_wrong_with_a_value(tmp_path, section, words):
         assert word in last
 
 
+def test_names_a_file_that_cannot_be_one(tmp_path):
+    (tmp_path / "keras.json").mkdir()
+    result = run(tmp_path, "K.compile_target()")
+    assert result.stderr.strip().endswith(f"{tmp_path / 'keras.json'}: is a directory, not a file")
+
+
 def test_keras_chooses_its_backend_by_the_environment_first(tmp_path):
     configure(tmp_path, {}, backend="keratin.keras2")
     assert run(tmp_path, "print(K.backend())", KERAS_BACKEND="keratin").stdout == "keratin\n"
