@@ -66,6 +66,8 @@ private:
   int64_t turnsOf(const Tiling::Level &level);
   bool sharesRows();
   std::optional<unsigned> pickShared();
+  bool canShareTwo();
+  void pickSharedWith();
 
   std::optional<int64_t> extent(unsigned loop) {
     int64_t known = staticLoopExtent(root, loop);

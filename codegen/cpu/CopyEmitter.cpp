@@ -24,9 +24,9 @@ struct Box {
 class CopyEmitter {
 public:
   CopyEmitter(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
-              const VectorUnit &unit)
+              const VectorUnit &unit, std::optional<unsigned> axis)
       : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
-        box(box), copies(copies), lanes(unit.bits / 16) {
+        box(box), copies(copies), lanes(unit.bits / 16), axis(axis) {
     for (const Copy &copy : copies)
       lanes = std::min(lanes, lanesOf(copy.source, unit));
     for (OpFoldResult size : box.sizes)
@@ -36,6 +36,7 @@ public:
   void run();
 
 private:
+  bool isBesideAxis() const;
   void findTransposed();
   void emitLoops(unsigned dim);
   int64_t shareStep(unsigned dim);
@@ -59,6 +60,8 @@ private:
   SmallVector<int64_t> shape;
   unsigned lanes;
   std::optional<unsigned> lane, shared;
+  std::optional<unsigned>
+      axis; ///< that other parts of a whole are shared along
   /// What is contiguous along the dimension `row` instead of the lane.
   SmallVector<Access> transposed;
   unsigned row = 0;
@@ -82,12 +85,28 @@ void CopyEmitter::run() {
                         ? shape[dim]
                         : llvm::divideCeil(shape[dim], shareStep(dim)));
   shared = kernel.pickShared(turns);
-  if (shared)
+  if (shared && axis && !isBesideAxis())
+    shared = axis;
+  if (shared && !isBesideAxis())
     return emitLoops(0);
-  kernel.emitOnce([&] {
-    LaneReader::Scope scope(reader);
-    emitLoops(0);
-  });
+  // Beside the first part of the rest, or the last.
+  shared.reset();
+  bool first = isBesideAxis() && isZeroInteger(box.offsets[*axis]);
+  kernel.emitOnce(
+      [&] {
+        LaneReader::Scope scope(reader);
+        emitLoops(0);
+      },
+      first);
+}
+
+/// Whether the box is as narrow along the axis as a border.
+bool CopyEmitter::isBesideAxis() const {
+  if (!axis || !kernel.hasParts())
+    return false;
+  auto whole = cast<MemRefType>(copies[0].destination.getType()).getShape();
+  return !ShapedType::isDynamic(shape[*axis]) &&
+         shape[*axis] < whole[*axis] / 2;
 }
 
 /// Looks for operands whose neighbours along the lane are far apart, and which
@@ -322,9 +341,10 @@ void CopyEmitter::transposedTile(unsigned height, unsigned width) {
 }
 
 static void emitBox(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
-                    const VectorUnit &unit) {
+                    const VectorUnit &unit,
+                    std::optional<unsigned> axis = std::nullopt) {
   if (llvm::none_of(box.sizes, isZeroInteger))
-    CopyEmitter(kernel, box, copies, unit).run();
+    CopyEmitter(kernel, box, copies, unit, axis).run();
 }
 
 /// `box` of a whole tensor.
@@ -369,7 +389,7 @@ static OpFoldResult sum(Kernel &kernel, OpFoldResult lhs, OpFoldResult rhs) {
 /// as narrow as the source on the axes before it and full on the others.
 /// Returns what is left: the place of the source.
 static Box emitBorder(Kernel &kernel, tensor::PadOp op, Value destination,
-                      const VectorUnit &unit) {
+                      std::optional<unsigned> axis, const VectorUnit &unit) {
   Value border = kernel.scalar(op.getConstantPaddingValue());
   Box slab = boxOf(kernel, op.getResult());
   for (auto [dim, low, high] :
@@ -379,10 +399,10 @@ static Box emitBorder(Kernel &kernel, tensor::PadOp op, Value destination,
     OpFoldResult size =
         getAsOpFoldResult(kernel.extent(op.getSource(), int64_t(dim)));
     slab.sizes[dim] = low;
-    emitBox(kernel, slab, Copy{border, destination}, unit);
+    emitBox(kernel, slab, Copy{border, destination}, unit, axis);
     slab.offsets[dim] = sum(kernel, low, size);
     slab.sizes[dim] = high;
-    emitBox(kernel, slab, Copy{border, destination}, unit);
+    emitBox(kernel, slab, Copy{border, destination}, unit, axis);
     slab.offsets[dim] = low;
     slab.sizes[dim] = size;
   }
@@ -390,8 +410,8 @@ static Box emitBorder(Kernel &kernel, tensor::PadOp op, Value destination,
 }
 
 void emitPadBorder(Kernel &kernel, tensor::PadOp op, Value destination,
-                   const VectorUnit &unit) {
-  emitBorder(kernel, op, destination, unit);
+                   std::optional<unsigned> axis, const VectorUnit &unit) {
+  emitBorder(kernel, op, destination, axis, unit);
 }
 
 /// `source` with its axes joined in `groups`: what is in memory in their order,
@@ -471,7 +491,7 @@ static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
 
 void emitPad(Kernel &kernel, tensor::PadOp op, Value destination,
              const VectorUnit &unit) {
-  Box middle = emitBorder(kernel, op, destination, unit);
+  Box middle = emitBorder(kernel, op, destination, std::nullopt, unit);
   Copy copy{op.getSource(), destination};
   int64_t last = op.getType().getRank() - 1;
   while (last > 0 && isZeroInteger(op.getMixedLowPad()[last]) &&

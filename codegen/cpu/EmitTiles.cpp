@@ -125,10 +125,25 @@ static bool shift(Position &position, ArrayRef<int64_t> low) {
   return true;
 }
 
-/// Emits `root` and what follows from it; false when no tile fits.
+/// The axis of the outputs that parts share.
+static std::optional<unsigned> sharedAxis(const Tiling &tiling,
+                                          const Output &output) {
+  if (!tiling.shared)
+    return std::nullopt;
+  unsigned loop = tiling.levels[*tiling.shared].loop;
+  for (auto [axis, expr] : llvm::enumerate(output.position))
+    if (auto dim = dyn_cast<AffineDimExpr>(expr);
+        dim && dim.getPosition() == loop)
+      return axis;
+  return std::nullopt;
+}
+
+/// Emits `root` and what follows from it; false when no tile fits. Says which
+/// axis of the outputs parts share, where it is one.
 static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
                      ArrayRef<Output> outputs, const VectorUnit &unit,
-                     Winograd winograd, DotUnit dots) {
+                     Winograd winograd, DotUnit dots,
+                     std::optional<unsigned> &axis) {
   if (std::optional<DotPlan> plan = planDots(kernel, root, dots)) {
     emitDots(kernel, root, *plan, outputs);
     return true;
@@ -142,6 +157,7 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
       tilingOf(kernel, root, unit, holdsSums(root, outputs));
   if (!tiling)
     return false;
+  axis = sharedAxis(*tiling, outputs.front());
   if (tiling->reducesLanes)
     emitLaneReduction(kernel, root, *tiling, outputs);
   else
@@ -182,11 +198,12 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit,
     if (pad)
       borders.push_back({pad, destination});
   }
+  std::optional<unsigned> axis;
   if (!outputs.empty() &&
-      !emitRoot(kernel, roots[0], outputs, unit, winograd, dots))
+      !emitRoot(kernel, roots[0], outputs, unit, winograd, dots, axis))
     return false;
   for (auto [pad, destination] : borders)
-    emitPadBorder(kernel, pad, destination, unit);
+    emitPadBorder(kernel, pad, destination, axis, unit);
   emitWithoutRoot(kernel, others, unit);
   return true;
 }

@@ -369,10 +369,15 @@ std::pair<Value, Value> Kernel::share(Value extent, int64_t step) {
   return {from, arith::MinUIOp::create(b, location, to, extent)};
 }
 
-void Kernel::emitOnce(llvm::function_ref<void()> body) {
+void Kernel::emitOnce(llvm::function_ref<void()> body, bool first) {
   if (!inParts)
     return body();
   auto [from, to] = share(index(1), 1);
+  if (first) {
+    from = arith::MinUIOp::create(b, location, target.getArguments().end()[-3],
+                                  index(1));
+    to = index(1);
+  }
   emitLoop(b, location, from, to, index(1), {}, [&](Value, ValueRange) {
     body();
     return SmallVector<Value>();

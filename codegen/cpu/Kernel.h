@@ -67,8 +67,9 @@ public:
   /// where it ends. Only the last ends elsewhere than at a multiple of `step`,
   /// whatever the number of parts. Without parts it is all of the loop.
   std::pair<mlir::Value, mlir::Value> share(mlir::Value extent, int64_t step);
-  /// Emits what cannot be shared, for one call alone to do.
-  void emitOnce(llvm::function_ref<void()> body);
+  /// Emits what cannot be shared, for one call alone to do: the one that does
+  /// the last part, or the first.
+  void emitOnce(llvm::function_ref<void()> body, bool first = false);
 
   /// Wants argument `number` in blocks of `block` along `dim`, as `type`.
   void setPackedArgument(unsigned number, mlir::MemRefType type, unsigned dim,

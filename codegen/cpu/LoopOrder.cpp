@@ -425,7 +425,42 @@ std::optional<unsigned> Classifier::pickShared() {
         ofRows[*level] >= fewestTurns)
       return level;
   }
-  return kernel.pickShared(turns);
+  std::optional<unsigned> level = kernel.pickShared(turns);
+  // Few blocks of columns in equal shares, with some of the rows.
+  for (auto [number, turns] : llvm::enumerate(turns))
+    if (level && tiling.levels[*level].kind == Tiling::Kind::Rows &&
+        tiling.levels[number].kind == Tiling::Kind::Columns && tiling.blocked &&
+        turns > 1 && canShareTwo())
+      level = unsigned(number);
+  return level;
+}
+
+/// Whether turns of two levels can be shared.
+bool Classifier::canShareTwo() {
+  return !tiling.panel && !tiling.alternates && !tiling.reducesLanes &&
+         llvm::none_of(tiling.levels, [](const Tiling::Level &level) {
+           return level.kind == Tiling::Kind::Blocks;
+         });
+}
+
+/// Where the shares of two threads could differ by a turn that is much of their
+/// work, turns of a second level make them equal: the columns of rows, or the
+/// rows of columns.
+void Classifier::pickSharedWith() {
+  constexpr int64_t manyTurns = 32, someTurns = 8, evenly = 4;
+  if (!tiling.shared || !canShareTwo())
+    return;
+  int64_t own = turnsOf(tiling.levels[*tiling.shared]);
+  if (own < 2 || own >= manyTurns || (own >= someTurns && own % evenly == 0))
+    return;
+  for (unsigned number = 0; number < tiling.levels.size(); ++number) {
+    int64_t turns = turnsOf(tiling.levels[number]);
+    if (number != tiling.shared && turns >= 2 && turns > tiling.turnsWith) {
+      tiling.sharedWith = number;
+      tiling.turnsWith = turns;
+    }
+  }
+  tiling.turnsOfShared = own;
 }
 
 } // namespace keratin

@@ -593,6 +593,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickFar();
   pickDirection();
   tiling.shared = pickShared();
+  pickSharedWith();
   return tiling;
 }
 

@@ -55,7 +55,12 @@ struct Tiling {
   std::optional<unsigned> row;
   std::optional<unsigned> outerRow; ///< of a window that goes two ways
   std::optional<unsigned> shared;   ///< the level that threads share
-  unsigned lanes = 1;               ///< in a vector
+  /// Another one whose turns are shared with those of `shared`, of which there
+  /// are too few for equal shares; and how many each of both has. A share ends
+  /// in the middle of a turn of `shared`.
+  std::optional<unsigned> sharedWith;
+  int64_t turnsOfShared = 0, turnsWith = 0;
+  unsigned lanes = 1; ///< in a vector
   TileSize size;
   /// The operand that is wanted in blocks of `size.vectors * lanes` columns:
   /// packed at compile time, or into a panel where it is used.

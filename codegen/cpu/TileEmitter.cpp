@@ -30,6 +30,9 @@ void TileEmitter::run() {
   auto emit = [&] {
     emitBlocks(ArrayRef(tiling.reductions).take_front(tiling.outerReductions));
   };
+  if (tiling.sharedWith)
+    sharedTurns =
+        kernel.share(kernel.index(tiling.turnsOfShared * tiling.turnsWith), 1);
   if (tiling.shared)
     return emit();
   kernel.emitOnce([&] {
@@ -218,7 +221,7 @@ void TileEmitter::emitLevel(unsigned number) {
     return emitTile();
   auto then = [&] { emitLevel(number + 1); };
   const Tiling::Level &level = tiling.levels[number];
-  bool shared = number == tiling.shared;
+  bool shared = number == tiling.shared || number == tiling.sharedWith;
   switch (level.kind) {
   case Tiling::Kind::Single: {
     auto [from, to] = range(level.loop, 1, shared);
@@ -241,8 +244,66 @@ std::pair<Value, Value> TileEmitter::range(unsigned loop, int64_t step,
     return known->second;
   Value extent = kernel.loopExtent(root, loop);
   if (shared)
-    return kernel.share(extent, step);
+    return share(loop, extent, step);
   return {kernel.index(0), extent};
+}
+
+/// Which of the turns of `level` this is.
+Value TileEmitter::turnOf(const Tiling::Level &level) {
+  Value at = reader.at(getAffineDimExpr(level.loop, b.getContext()));
+  int64_t step = 1;
+  if (level.kind == Tiling::Kind::Columns)
+    step = int64_t(tiling.size.vectors) * tiling.lanes;
+  else if (level.kind == Tiling::Kind::Rows)
+    step = level.loop == tiling.outerRow ? tiling.size.outerRows
+                                         : tiling.size.rows;
+  return arith::DivUIOp::create(b, loc, at, kernel.index(step));
+}
+
+/// What this call has of a shared level. With two, it has some of the turns
+///
+///     turn of tiling.shared * tiling.turnsWith + turn of tiling.sharedWith,
+///
+/// one after the other, whichever of the levels is the outer one.
+std::pair<Value, Value> TileEmitter::share(unsigned loop, Value extent,
+                                           int64_t step) {
+  if (!tiling.sharedWith)
+    return kernel.share(extent, step);
+  unsigned major = *tiling.shared, minor = *tiling.sharedWith;
+  bool isMajor = tiling.levels[major].loop == loop;
+  Value width = kernel.index(tiling.turnsWith), from, to;
+  if (isMajor) {
+    // Those of which a turn of the other level, or any of its turns, is here.
+    Value first =
+        major < minor
+            ? kernel.index(0)
+            : arith::SubIOp::create(b, loc, kernel.index(tiling.turnsWith - 1),
+                                    turnOf(tiling.levels[minor]));
+    Value last = major < minor ? kernel.index(tiling.turnsWith - 1) : first;
+    auto turn = [&](Value end, Value added) -> Value {
+      end = arith::AddIOp::create(b, loc, end, added);
+      return arith::DivUIOp::create(b, loc, end, width);
+    };
+    from = turn(sharedTurns.first, first);
+    to = turn(sharedTurns.second, last);
+  } else if (minor < major) {
+    return {kernel.index(0), extent};
+  } else {
+    Value start =
+        arith::MulIOp::create(b, loc, turnOf(tiling.levels[major]), width);
+    auto turn = [&](Value end) -> Value {
+      end = arith::SubIOp::create(b, loc, end, start);
+      end = arith::MaxSIOp::create(b, loc, end, kernel.index(0));
+      return arith::MinSIOp::create(b, loc, end, width);
+    };
+    from = turn(sharedTurns.first);
+    to = turn(sharedTurns.second);
+  }
+  if (step == 1)
+    return {from, to};
+  from = arith::MulIOp::create(b, loc, from, kernel.index(step));
+  to = arith::MulIOp::create(b, loc, to, kernel.index(step));
+  return {from, arith::MinUIOp::create(b, loc, to, extent)};
 }
 
 void TileEmitter::emitBlocksOf(const Tiling::Level &level, bool shared,
@@ -318,7 +379,7 @@ void TileEmitter::emitColumns(bool shared, Then then) {
   int64_t blocks = extent / block, rest = extent % block;
   Value number = kernel.index(blocks + (rest != 0));
   auto [from, to] =
-      shared ? kernel.share(number, 1) : std::pair(kernel.index(0), number);
+      shared ? share(loop, number, 1) : std::pair(kernel.index(0), number);
   if (shared)
     sharedColumns = {from, to};
   if (columnsWithin.first)

@@ -84,9 +84,11 @@ struct Copy {
 /// have one shape.
 void emitElementwise(Kernel &kernel, llvm::ArrayRef<Copy> copies,
                      const VectorUnit &unit);
-/// The border of a pad alone, for a middle that is computed in its place.
+/// The border of a pad alone, for a middle that is computed in its place. Parts
+/// that share the middle along `axis` share the border likewise.
 void emitPadBorder(Kernel &kernel, mlir::tensor::PadOp op,
-                   mlir::Value destination, const VectorUnit &unit);
+                   mlir::Value destination, std::optional<unsigned> axis,
+                   const VectorUnit &unit);
 void emitPad(Kernel &kernel, mlir::tensor::PadOp op, mlir::Value destination,
              const VectorUnit &unit);
 void emitConcat(Kernel &kernel, mlir::tensor::ConcatOp op,

@@ -45,6 +45,9 @@ private:
   void emitLevel(unsigned number);
   std::pair<mlir::Value, mlir::Value> range(unsigned loop, int64_t step,
                                             bool shared);
+  std::pair<mlir::Value, mlir::Value> share(unsigned loop, mlir::Value extent,
+                                            int64_t step);
+  mlir::Value turnOf(const Tiling::Level &level);
   void emitBlocksOf(const Tiling::Level &level, bool shared, Then then);
   mlir::Value numberOfTile();
   void prefetch();
@@ -146,6 +149,8 @@ private:
   bool isPartOfSums = false;
   /// The blocks of columns that this emitter has of all.
   std::pair<mlir::Value, mlir::Value> columnsWithin;
+  /// The turns that this call has of those of two levels that are shared.
+  std::pair<mlir::Value, mlir::Value> sharedTurns;
   /// The blocks of columns that this call has of all.
   std::pair<mlir::Value, mlir::Value> sharedColumns;
   mlir::Value nextBlock;   ///< of columns

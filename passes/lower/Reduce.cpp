@@ -46,6 +46,25 @@ RankedTensorType keptType(Value x, ArrayRef<int64_t> kept, Type element) {
   return RankedTensorType::get(shape, element);
 }
 
+/// Whether the two reduced axes of `x` are one after the other: those of rows,
+/// which threads can share, and then theirs. Images [n, h, w, c] are written by
+/// rows, and who wrote them reads them soonest.
+bool isReducedByRows(Value x, ArrayRef<int64_t> reduced, Type element) {
+  constexpr int64_t leastBytes = 256 << 10, fewestRows = 6;
+  RankedTensorType type = tensorType(x);
+  if (reduced.size() != 2 || reduced[1] != reduced[0] + 1 || reduced[0] == 0 ||
+      reduced[1] == type.getRank() - 1 || type.getElementType() != element ||
+      !isa<FloatType>(element))
+    return false;
+  ArrayRef<int64_t> image = type.getShape().drop_front();
+  if (ShapedType::isDynamicShape(image) ||
+      type.getDimSize(reduced[0]) < fewestRows)
+    return false;
+  return ShapedType::getNumElements(image) *
+             int64_t(element.getIntOrFloatBitWidth()) / 8 >=
+         leastBytes;
+}
+
 /// y[kept] = neutral combined with x[kept, reduced] over all of reduced
 struct LowerReduction
     : OpInterfaceConversionPattern<ktn::ReductionOpInterface> {
@@ -58,19 +77,26 @@ struct LowerReduction
     Value x = operands[0];
     auto type = getTypeConverter()->convertType<RankedTensorType>(
         op->getResult(0).getType());
-    ReductionLoops loops(rewriter, tensorType(x).getRank(),
-                         op.getReducedAxes());
-    Value result = createReduction(
-        rewriter, loc, keptType(x, loops.kept, type.getElementType()),
-        keptSizes(rewriter, loc, x, loops.kept), op.getNeutralElement(rewriter),
-        x, {loops.operand, loops.result}, loops.reductions,
-        [&](OpBuilder &b, Location, ValueRange args) {
-          Value joined = op.buildCombiner(b, args[0], args[1]);
-          // What the producer promised of it, see ktn-expand-math.
-          if (Attribute promise = op->getDiscardableAttr("ktn.skip_nan"))
-            joined.getDefiningOp()->setAttr("ktn.skip_nan", promise);
-          return joined;
-        });
+    auto reduce = [&](Value x, ArrayRef<int64_t> reduced) {
+      ReductionLoops loops(rewriter, tensorType(x).getRank(), reduced);
+      return createReduction(
+          rewriter, loc, keptType(x, loops.kept, type.getElementType()),
+          keptSizes(rewriter, loc, x, loops.kept),
+          op.getNeutralElement(rewriter), x, {loops.operand, loops.result},
+          loops.reductions, [&](OpBuilder &b, Location, ValueRange args) {
+            Value joined = op.buildCombiner(b, args[0], args[1]);
+            // What the producer promised of it, see ktn-expand-math.
+            if (Attribute promise = op->getDiscardableAttr("ktn.skip_nan"))
+              joined.getDefiningOp()->setAttr("ktn.skip_nan", promise);
+            return joined;
+          });
+    };
+    SmallVector<int64_t> reduced(op.getReducedAxes());
+    if (isReducedByRows(x, reduced, type.getElementType())) {
+      x = reduce(x, reduced.back());
+      reduced.pop_back();
+    }
+    Value result = reduce(x, reduced);
     rewriter.replaceOp(op, createReshape(rewriter, loc, result, type));
     return success();
   }

@@ -33,6 +33,24 @@ func.func private @kernel.large(%x: tensor<1000x1000xf32>, %out: tensor<1000x100
   return %0 : tensor<1000x1000xf32>
 }
 
+// Half as much as is worth a part is done in two.
+// CHECK-LABEL: func.func @halves(
+// CHECK-DAG:     %[[TWO:.+]] = arith.constant 2 : index
+// CHECK:         call @kernel.halves({{.+}}, %[[TWO]], %[[TWO]])
+func.func @halves(%x: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
+  %out = tensor.empty() : tensor<1000x1000xf32>
+  %0 = call @kernel.halves(%x, %out) {ktn.flops = array<i64: 200000, 0>, ktn.bytes = array<i64: 100000, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
+  return %0 : tensor<1000x1000xf32>
+}
+func.func private @kernel.halves(%x: tensor<1000x1000xf32>, %out: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> attributes {ktn.kernel = "elementwise"} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<1000x1000xf32>) outs(%out : tensor<1000x1000xf32>) {
+  ^bb0(%in: f32, %init: f32):
+    %1 = arith.mulf %in, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<1000x1000xf32>
+  return %0 : tensor<1000x1000xf32>
+}
+
 // A small one stays as it is.
 // CHECK-LABEL: func.func @small(
 // CHECK:         call @kernel.small(%{{[^,]+}}, %{{[^,]+}}) {
@@ -41,7 +59,7 @@ func.func private @kernel.large(%x: tensor<1000x1000xf32>, %out: tensor<1000x100
 // CHECK:         return
 func.func @small(%x: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
   %out = tensor.empty() : tensor<1000x1000xf32>
-  %0 = call @kernel.small(%x, %out) {ktn.flops = array<i64: 200000, 0>, ktn.bytes = array<i64: 200000, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
+  %0 = call @kernel.small(%x, %out) {ktn.flops = array<i64: 100000, 0>, ktn.bytes = array<i64: 100000, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
   return %0 : tensor<1000x1000xf32>
 }
 func.func private @kernel.small(%x: tensor<1000x1000xf32>, %out: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> attributes {ktn.kernel = "elementwise"} {
@@ -137,4 +155,38 @@ func.func private @kernel.many_weights(%x: tensor<24x8192xf32>, %w: tensor<8192x
     linalg.yield %t : f32
   } -> tensor<24x512xf32>
   return %sum : tensor<24x512xf32>
+}
+
+// Nine tiles of rows are no equal shares of two: parts are of the pairs of one of
+// them and one of three blocks of columns, so they end in the middle of a tile's
+// columns. Columns stay the outer loop, and each has as many tiles as are here.
+// CHECK-LABEL: func.func private @kernel.few_of_both(
+// CHECK-SAME:    memref<49x1024xf32>
+// CHECK-SAME:    %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
+// CHECK:         arith.muli %c27{{(_[0-9]+)?}}, %[[BEGIN]]
+// CHECK:         scf.for %[[COLUMN:.+]] = %c0{{(_[0-9]+)?}} to %c3
+// CHECK:           %[[LATER:.+]] = arith.subi %c2{{(_[0-9]+)?}}, %
+// CHECK:           %[[FIRST:.+]] = arith.addi %{{[0-9]+}}, %[[LATER]]
+// CHECK:           %[[TILE:.+]] = arith.divui %[[FIRST]], %c3
+// CHECK:           %[[LAST:.+]] = arith.addi %{{[0-9]+}}, %[[LATER]]
+// CHECK:           arith.divui %[[LAST]], %c3
+// CHECK:           %[[ROW:.+]] = arith.muli %[[TILE]], %c6
+// CHECK:           scf.for %{{.+}} = %[[ROW]] to
+func.func @few_of_both(%x: tensor<49x1024xf32>) -> tensor<49x48xf32> {
+  %w = arith.constant dense<1.0> : tensor<1024x48xf32>
+  %out = tensor.empty() : tensor<49x48xf32>
+  %0 = call @kernel.few_of_both(%x, %w, %out) {ktn.flops = array<i64: 67108864, 0>, ktn.bytes = array<i64: 1572864, 0>} : (tensor<49x1024xf32>, tensor<1024x48xf32>, tensor<49x48xf32>) -> tensor<49x48xf32>
+  return %0 : tensor<49x48xf32>
+}
+func.func private @kernel.few_of_both(%x: tensor<49x1024xf32>, %w: tensor<1024x48xf32> {ktn.constant}, %out: tensor<49x48xf32>) -> tensor<49x48xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<49x48xf32>) -> tensor<49x48xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<49x1024xf32>, tensor<1024x48xf32>) outs(%start : tensor<49x48xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<49x48xf32>
+  return %sum : tensor<49x48xf32>
 }

@@ -59,3 +59,23 @@ func.func @half(%x: tensor<8x16xbf16>) -> tensor<8xbf16> {
   %y = ktn.sum %x, [1] : tensor<8x16xbf16> -> tensor<8xbf16>
   return %y : tensor<8xbf16>
 }
+
+// Large images are summed along their rows, which threads share, and then over
+// them. Small ones and channels at once are one sum.
+// CHECK-LABEL: func @images(
+// CHECK:         %[[ROWS:.+]] = linalg.generic
+// CHECK-SAME:      iterator_types = ["parallel", "parallel", "parallel", "reduction"]
+// CHECK:         linalg.generic
+// CHECK-SAME:      iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK-SAME:      ins(%[[ROWS]] : tensor<?x14x480xf32>)
+func.func @images(%x: tensor<?x14x14x480xf32>) -> tensor<?x480xf32> {
+  %y = ktn.sum %x, [1, 2] : tensor<?x14x14x480xf32> -> tensor<?x480xf32>
+  return %y : tensor<?x480xf32>
+}
+// CHECK-LABEL: func @small_images(
+// CHECK:         linalg.generic
+// CHECK-SAME:      iterator_types = ["parallel", "parallel", "reduction", "reduction"]
+func.func @small_images(%x: tensor<?x7x7x480xf32>) -> tensor<?x480xf32> {
+  %y = ktn.sum %x, [1, 2] : tensor<?x7x7x480xf32> -> tensor<?x480xf32>
+  return %y : tensor<?x480xf32>
+}
