@@ -59,8 +59,10 @@ struct CompileOptions {
   /// Of a function whose call takes less than some 100 microseconds, make code
   /// that is compiled in little time rather than the best there is, which a
   /// thousand calls would not make up for. It computes the same, but that
-  /// Winograd::Auto is Off. The `run` of such code trusts its caller.
+  /// Winograd::Auto is Off.
   bool quick = false;
+  /// Who calls `run` is ours: it does not check what it is given.
+  bool trusted = false;
   WeightsPlacement weights = WeightsPlacement::Embed;
   Winograd winograd = Winograd::Auto; ///< at -O0 there is none
   /// What factors of products are rounded to; at -O0 as well.
@@ -123,6 +125,7 @@ public:
 struct CodeImage {
   std::unique_ptr<llvm::MemoryBuffer> object;
   std::unique_ptr<llvm::MemoryBuffer> weights; ///< aligned to KTN_ALIGNMENT
+  bool isQuick = false; ///< little code, as CompileOptions::quick allows
 };
 
 /// Code in this process, as long as this lives.
@@ -130,6 +133,8 @@ class LoadedCode {
 public:
   virtual ~LoadedCode() = default;
   virtual const ktn_model_info_t &info() const = 0;
+  /// As CodeImage::isQuick: other code would take less time a call.
+  virtual bool isQuick() const = 0;
 };
 
 /// Compiles the one public function of `module`, which is at the stage

@@ -226,7 +226,7 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Compiled::objectForHere() {
   llvm::raw_svector_ostream stream(bytes);
   ArtefactOptions artefact = artefactOptions();
   artefact.descriptorOnly = true;
-  artefact.trusted = options.quick;
+  artefact.trusted = options.trusted;
   if (llvm::Error error = emitObject(artefact, stream))
     return std::move(error);
   auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(
@@ -258,7 +258,7 @@ FailureOr<CodeImage> Compiled::takeImage() {
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object = objectForHere();
   if (!object)
     return report(loc, object.takeError());
-  return CodeImage{std::move(*object), std::move(weights)};
+  return CodeImage{std::move(*object), std::move(weights), littleCode};
 }
 
 namespace {
@@ -266,13 +266,15 @@ namespace {
 class LoadedImage final : public LoadedCode {
 public:
   LoadedImage(std::unique_ptr<llvm::MemoryBuffer> weights,
-              std::unique_ptr<LoadedObject> object)
-      : weights(std::move(weights)), object(std::move(object)) {}
+              std::unique_ptr<LoadedObject> object, bool quick)
+      : weights(std::move(weights)), object(std::move(object)), quick(quick) {}
   const ktn_model_info_t &info() const override { return object->info(); }
+  bool isQuick() const override { return quick; }
 
 private:
   std::unique_ptr<llvm::MemoryBuffer> weights;
   std::unique_ptr<LoadedObject> object;
+  bool quick;
 };
 } // namespace
 
@@ -283,7 +285,7 @@ llvm::Expected<std::unique_ptr<LoadedCode>> loadImage(CodeImage image,
   if (!object)
     return object.takeError();
   return std::make_unique<LoadedImage>(std::move(image.weights),
-                                       std::move(*object));
+                                       std::move(*object), image.isQuick);
 }
 
 void Compiled::setProfileHook(ktn_profile_fn_t hook, void *user) {

@@ -97,8 +97,8 @@ FailureOr<std::string> compilationFingerprint(Location loc,
     os << target.description() << '\n'
        << target.machine->getTargetFeatureString() << '\n';
   os << "optimize " << options.optimize << " quick " << options.quick
-     << " profile " << options.profile << " single thread "
-     << (options.threads == 1) << " winograd "
+     << " trusted " << options.trusted << " profile " << options.profile
+     << " single thread " << (options.threads == 1) << " winograd "
      << static_cast<int>(options.winograd) << " precision "
      << static_cast<int>(options.precision) << " unroll "
      << options.unrollFactor << " checkpoint " << options.checkpointEvery

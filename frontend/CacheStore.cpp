@@ -30,13 +30,14 @@ struct EntryHeader {
   uint64_t weightsBytes, objectBytes;
   /// Of the header with zeros in this place, and of what follows.
   std::array<uint8_t, 32> checksum;
-  char padding[32];
+  uint64_t isQuick; ///< as of CodeImage
+  char padding[24];
 };
 static_assert(sizeof(EntryHeader) % KTN_ALIGNMENT == 0,
               "weights in the file are aligned like the file");
 
 constexpr char entryMagic[8] = {'K', 'T', 'N', 'C', 'O', 'D', 'E', '\n'};
-constexpr uint64_t entryVersion = 1;
+constexpr uint64_t entryVersion = 2;
 
 std::array<uint8_t, 32> checksumOf(EntryHeader header, StringRef weights,
                                    StringRef object) {
@@ -101,7 +102,7 @@ std::optional<CodeImage> parse(std::shared_ptr<llvm::MemoryBuffer> file,
   bytes = bytes.drop_front(sizeof header);
   if (std::memcmp(header.magic, entryMagic, sizeof entryMagic) != 0 ||
       header.version != entryVersion || header.key != key ||
-      header.weightsBytes > bytes.size() ||
+      header.isQuick > 1 || header.weightsBytes > bytes.size() ||
       header.objectBytes != bytes.size() - header.weightsBytes)
     return std::nullopt;
   StringRef weights = bytes.take_front(header.weightsBytes);
@@ -109,7 +110,8 @@ std::optional<CodeImage> parse(std::shared_ptr<llvm::MemoryBuffer> file,
   if (checksumOf(header, weights, object) != header.checksum)
     return std::nullopt;
   return CodeImage{std::make_unique<PartOfFile>(file, object),
-                   std::make_unique<PartOfFile>(file, weights)};
+                   std::make_unique<PartOfFile>(file, weights),
+                   header.isQuick == 1};
 }
 
 } // namespace
@@ -158,6 +160,7 @@ void CacheStore::store(const CacheKey &key, const CodeImage &image) const {
   header.key = key;
   header.weightsBytes = weights.size();
   header.objectBytes = object.size();
+  header.isQuick = image.isQuick;
   header.checksum = checksumOf(header, weights, object);
 
   std::string path = pathOf(key);

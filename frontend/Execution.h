@@ -23,11 +23,19 @@ private:
   void *memory;
 };
 
+/// Who is to run code.
+enum class Caller {
+  Us,      ///< CompileOptions::quick: soon there, it checks nothing
+  UsOften, ///< it checks nothing
+  Anybody, ///< through its descriptor
+};
+
 /// Code for one signature, and what it was made of.
 struct Compiled {
   std::vector<Shape> shapes; ///< of the inputs, without the state
   bool training = false;
-  bool quick = false; ///< CompileOptions::quick: `info->run` checks nothing
+  Caller caller = Caller::Us;
+  uint64_t calls = 0; ///< counted while `loaded` is quick
   Choices choices;
   /// Shared with functions of the same structure: the names in it are theirs.
   std::shared_ptr<const LoadedCode> loaded;

@@ -143,11 +143,26 @@ static std::vector<int64_t> findOverwrites(const Compiled &code) {
   return result;
 }
 
+static bool suits(const Compiled &code, Caller caller) {
+  switch (caller) {
+  case Caller::Us:
+    return true;
+  case Caller::UsOften:
+    return !code.loaded->isQuick();
+  case Caller::Anybody:
+    return code.caller == Caller::Anybody;
+  }
+  return false;
+}
+
+/// So many calls of quick code take longer than to compile it without haste.
+static constexpr uint64_t manyCalls = 1000;
+
 std::shared_ptr<Compiled>
 Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
-                        const Choices &choices, bool quick) {
+                        const Choices &choices, Caller caller) {
   auto hasShapes = [&](const Compiled &code) {
-    return code.shapes == shapes && (quick || !code.quick);
+    return code.shapes == shapes && suits(code, caller);
   };
   if (std::shared_ptr<Compiled> code = find(training, choices, hasShapes))
     return code;
@@ -157,8 +172,13 @@ Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
   code->training = training;
   code->choices = choices;
   CompileOptions options = compileOptions(settings, cut.function);
+  code->caller = caller;
+  options.trusted = caller != Caller::Anybody;
   // In profiles kernels are functions of their own.
-  options.quick = code->quick = quick && !options.profile;
+  options.quick = caller == Caller::Us && !options.profile;
+  // The bits of results stay as they were when code is made once more.
+  if (caller == Caller::UsOften && options.winograd == Winograd::Auto)
+    options.winograd = Winograd::Off;
   options.inputShapes = shapes;
   Extraction extraction =
       extract(*graph, cut, circumstances(training, choices), options.name);
@@ -254,7 +274,11 @@ std::vector<Array> Function::Impl::call(bool training,
                            });
       });
   if (!code)
-    code = prepare(shapesOf(arguments), training, choices, /*quick=*/true);
+    code = prepare(shapesOf(arguments), training, choices, Caller::Us);
+  if (code->loaded->isQuick() && ++code->calls == manyCalls) {
+    llvm::erase(cache, code);
+    code = prepare(shapesOf(arguments), training, choices, Caller::UsOften);
+  }
   // An old value that somebody has is not written over.
   llvm::SmallVector<void *, 32> places;
   for (auto [variable, place] :
@@ -321,7 +345,7 @@ Function::compiled(const std::vector<Shape> &inputShapes) const {
     shapes.push_back(inputShapes[index]);
   }
   Graph::Lock lock(impl->graph);
-  return impl->prepare(shapes, /*training=*/false, {}, /*quick=*/false)->info;
+  return impl->prepare(shapes, /*training=*/false, {}, Caller::Anybody)->info;
 }
 
 void Function::setProfileHook(const std::vector<Shape> &inputShapes,

@@ -53,11 +53,10 @@ struct Function::Impl {
   /// Choices for code that is called by others, as far as they are known now.
   Choices chooseForSaving(bool training);
 
-  /// Code for inputs of these shapes with the present values of variables;
-  /// `quick` as in CompileOptions.
+  /// Code for inputs of these shapes with the present values of variables.
   std::shared_ptr<Compiled> prepare(const std::vector<Shape> &shapes,
                                     bool training, const Choices &choices,
-                                    bool quick);
+                                    Caller caller);
   /// Code in the cache that is not stale, null without.
   std::shared_ptr<Compiled>
   find(bool training, const Choices &choices,

@@ -1,6 +1,7 @@
 //===- QuickTest.cpp - functions that are compiled in little time ---------===//
 #include "keratin/abi.h"
 #include "keratin/backend.h"
+#include "keratin/cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,4 +63,23 @@ TEST(Quick, CodeComputesTheSameBits) {
     EXPECT_EQ(std::memcmp(quick.data(), best.data(), best.size() * 4), 0)
         << (&result - results);
   }
+}
+
+TEST(Quick, WhatIsCalledOftenIsCompiledOnceMore) {
+  K::Tensor x = K::placeholder({3, 9, 8, 16});
+  K::Tensor window = K::random_uniform_variable({3, 3, 16, 20}, -1, 1);
+  K::Function f = K::function({x}, {K::softmax(K::conv2d(x, window))});
+  std::vector<float> values(3 * 9 * 8 * 16);
+  for (size_t index = 0; index < values.size(); ++index)
+    values[index] = float(int(index * 37 % 101) - 50) / 16;
+  Array given = Array::of<float>({3, 9, 8, 16}, values);
+  Array first = f({given})[0];
+  auto compiled = [] { return K::compile_cache_statistics().misses; };
+  const uint64_t before = compiled();
+  for (int call = 0; call < 2500; ++call) {
+    Array again = f({given})[0];
+    ASSERT_EQ(std::memcmp(again.data(), first.data(), first.size() * 4), 0)
+        << call;
+  }
+  EXPECT_EQ(compiled(), before + 1);
 }
