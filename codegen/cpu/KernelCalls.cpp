@@ -24,14 +24,6 @@ struct Work {
 /// that has gone to sleep.
 static constexpr int64_t workOfPart = 1 << 20;
 
-/// Half of it is shared, too, in two parts: what two threads wrote is read by
-/// both sooner than by one, and a thread that waits for work has it at once.
-static constexpr int64_t workOfTwo = workOfPart / 2;
-
-static int64_t partsOf(int64_t work) {
-  return std::max<int64_t>(work / workOfPart, work >= workOfTwo ? 2 : 0);
-}
-
 static int64_t tripsAround(Operation *op) {
   uint64_t trips = 1;
   while (auto loop = op->getParentOfType<scf::ForOp>()) {
@@ -102,7 +94,7 @@ llvm::StringMap<int64_t> mostPartsOfKernels(ModuleOp module) {
     int64_t &most = parts[call.getCallee()];
     most = std::max(most, work.perBatch > 0 && batchArgument(call)
                               ? INT64_MAX
-                              : partsOf(work.fixed));
+                              : work.fixed / workOfPart);
   });
   return parts;
 }
@@ -126,16 +118,11 @@ static Value countParts(OpBuilder &b, func::CallOp call, int64_t most) {
   Value batch = work.perBatch > 0 && most > 1 ? batchArgument(call) : Value();
   if (!batch)
     return constant(
-        std::clamp<int64_t>(evenParts(partsOf(work.fixed)), 1, most));
+        std::clamp<int64_t>(evenParts(work.fixed / workOfPart), 1, most));
   batch = tensor::DimOp::create(b, loc, batch, 0);
   Value total = arith::MulIOp::create(b, loc, batch, constant(work.perBatch));
   total = arith::AddIOp::create(b, loc, total, constant(work.fixed));
   Value parts = arith::DivUIOp::create(b, loc, total, constant(workOfPart));
-  Value isWorthTwo = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
-                                           total, constant(workOfTwo));
-  parts = arith::MaxUIOp::create(
-      b, loc, parts,
-      arith::SelectOp::create(b, loc, isWorthTwo, constant(2), constant(0)));
   Value even = arith::MulIOp::create(
       b, loc, arith::CeilDivUIOp::create(b, loc, parts, constant(evenly)),
       constant(evenly));
