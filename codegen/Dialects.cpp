@@ -35,7 +35,7 @@ void registerDialects(DialectRegistry &registry) {
 }
 
 void loadDialects(MLIRContext *context) {
-  static const DialectRegistry &registry = [] -> const DialectRegistry & {
+  static const DialectRegistry &registry = []() -> const DialectRegistry & {
     auto &all = *new DialectRegistry; // some hundred names, asked for often
     registerDialects(all);
     return all;
