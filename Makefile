@@ -17,6 +17,7 @@ demo: build
 
 test: build
 	rm -rf $(BUILD)/test-results
+	mkdir $(BUILD)/test-results
 	ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS) \
 	  --output-junit test-results/ctest.xml || true
 	python3 tests/count.py $(BUILD)/test-results
