@@ -132,13 +132,15 @@ func::FuncOp Folder::foldedKernel(func::FuncOp kernel, unsigned argument,
 bool Folder::fold(func::CallOp call, unsigned operand) {
   auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
   auto before = call.getOperand(operand).getDefiningOp<func::CallOp>();
-  if (!kernel || !before || !before->hasOneUse())
+  if (!kernel || kernel.isExternal() || !before || !before->hasOneUse())
     return false;
-  auto empty = before.getOperands().back().getDefiningOp<tensor::EmptyOp>();
   auto frameKernel = symbols.lookup<func::FuncOp>(before.getCallee());
   std::optional<Frame> frame = frameOf(before, frameKernel);
+  if (!frame || !frame->pad)
+    return false;
+  auto empty = before.getOperands().back().getDefiningOp<tensor::EmptyOp>();
   // A buffer with a number has parts that others write.
-  if (!empty || empty->hasAttr("ktn.buffer") || !frame || !frame->pad ||
+  if (!empty || empty->hasAttr("ktn.buffer") ||
       frameKernel.getArgAttr(0, "ktn.strides") ||
       !readsAroundBorder(kernel, operand, frame->pad))
     return false;
