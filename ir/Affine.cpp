@@ -20,6 +20,9 @@ static void addShift(OpBuilder &b, Location loc, Value other, Value &shift) {
   shift = shift ? AddOp::create(b, loc, shift, other).getY() : other;
 }
 
+bool AddOp::isSum() { return true; }
+bool MulOp::isProduct() { return true; }
+
 void AddOp::composeAffine(OpBuilder &b, unsigned, Value other, Value &,
                           Value &shift) {
   addShift(b, getLoc(), other, shift);

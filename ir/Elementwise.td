@@ -204,7 +204,7 @@ def Ktn_AddOp : Ktn_BinaryArithOp<"add", "::mlir::arith::AddFOp",
     "::mlir::arith::AddIOp", [{
     `y = a + b`; integers wrap.}], [Commutative,
     DeclareOpInterfaceMethods<StepSumOpInterface, ["isAdditive"]>,
-    DeclareOpInterfaceMethods<AffineOpInterface>]> {
+    DeclareOpInterfaceMethods<AffineOpInterface, ["isSum"]>]> {
   let summary = "sum of two tensors";
 }
 def Ktn_SubOp : Ktn_BinaryArithOp<"sub", "::mlir::arith::SubFOp",
@@ -219,7 +219,7 @@ def Ktn_MulOp : Ktn_BinaryArithOp<"mul", "::mlir::arith::MulFOp",
     "::mlir::arith::MulIOp", [{
     `y = a * b`; integers wrap.}], [Commutative,
     DeclareOpInterfaceMethods<StepSumOpInterface, ["isAdditive"]>,
-    DeclareOpInterfaceMethods<AffineOpInterface>]> {
+    DeclareOpInterfaceMethods<AffineOpInterface, ["isProduct"]>]> {
   let summary = "product of two tensors";
   string kerasName = "multiply";
 }

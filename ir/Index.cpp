@@ -47,6 +47,20 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   return inferTensor(location, shape, x->getElementType(), types);
 }
 
+/// The axes of indices are those of y from `axis` on, but for batch axes.
+std::optional<std::pair<unsigned, int64_t>>
+GatherOp::getStepSource(int64_t axis) {
+  int64_t own = axis - int64_t(getAxis()) + int64_t(getBatchDims());
+  if (own < int64_t(getBatchDims()) || own >= getIndices().getType().getRank())
+    return std::nullopt;
+  return std::pair(1u, own);
+}
+
+Value GatherOp::buildStep(OpBuilder &b, int64_t, Value entry) {
+  return GatherOp::create(b, getLoc(), getX(), entry, getAxis(),
+                          getBatchDims());
+}
+
 OpFoldResult GatherOp::fold(FoldAdaptor adaptor) {
   DenseIntElementsAttr x = smallIntegers(adaptor.getX());
   DenseIntElementsAttr indices = smallIntegers(adaptor.getIndices());

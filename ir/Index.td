@@ -10,7 +10,8 @@ class Ktn_IndexOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Ktn_GatherOp : Ktn_IndexOp<"gather", [
-    DeclareOpInterfaceMethods<VjpOpInterface>]> {
+    DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<StepwiseOpInterface>]> {
   let summary = "slices of a tensor by index";
   let description = [{
     `y[b.., i.., j.., k..] = x[b.., i.., indices[b.., j..], k..]`: `b` are the

@@ -162,6 +162,42 @@ def StepSumOpInterface : OpInterface<"StepSumOpInterface"> {
       "return true;">];
 }
 
+def StepwiseOpInterface : OpInterface<"StepwiseOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op of which one entry along an axis of the result follows from one entry
+    along an axis of an operand, at the same place: a loop over that axis can
+    compute the entries one by one.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The number of the operand, and its axis, that the entries along `axis`
+        of the result follow from. Nothing where each needs more of it.
+      }],
+      "::std::optional<::std::pair<unsigned, int64_t>>", "getStepSource",
+      (ins "int64_t":$axis)>,
+    InterfaceMethod<[{
+        Emits one entry along `axis` of the result from `entry`, that of the
+        operand of `getStepSource`. Neither has the axis that it is an entry of.
+      }],
+      "::mlir::Value", "buildStep",
+      (ins "::mlir::OpBuilder &":$b, "int64_t":$axis, "::mlir::Value":$entry)>];
+}
+
+def JoinableOpInterface : OpInterface<"JoinableOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op of two operands that sums products of them, so that the sum of two
+    such ops is one of them: `x W + h U = [x, h] [W; U]`.
+  }];
+  let methods = [InterfaceMethod<[{
+      The axis of operand 0 and that of operand 1 along which the operands of
+      two such ops of equal attributes are to follow one another. Nothing where
+      no two axes are such.
+    }],
+    "::std::optional<::std::pair<int64_t, int64_t>>", "getJoinedAxes">];
+}
+
 def TransposableOpInterface : OpInterface<"TransposableOpInterface"> {
   let cppNamespace = "::keratin::ktn";
   let description = [{
@@ -203,7 +239,11 @@ def AffineOpInterface : OpInterface<"AffineOpInterface"> {
       }],
       "void", "composeAffine",
       (ins "::mlir::OpBuilder &":$b, "unsigned":$index, "::mlir::Value":$other,
-           "::mlir::Value &":$scale, "::mlir::Value &":$shift)>];
+           "::mlir::Value &":$scale, "::mlir::Value &":$shift)>,
+    InterfaceMethod<"Whether the result is the sum of the operands, broadcast.",
+      "bool", "isSum", (ins), "", "return false;">,
+    InterfaceMethod<"Whether the result is the product of the operands, broadcast.",
+      "bool", "isProduct", (ins), "", "return false;">];
 }
 
 def ShapeRefinementOpInterface : OpInterface<"ShapeRefinementOpInterface"> {

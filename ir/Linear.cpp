@@ -185,6 +185,12 @@ int64_t DotGeneralOp::getKernelResultAxis() {
   return getY().getType().getRank() - 1;
 }
 
+std::optional<std::pair<int64_t, int64_t>> DotGeneralOp::getJoinedAxes() {
+  if (getLhsContract().empty())
+    return std::nullopt;
+  return std::pair(getLhsContract()[0], getRhsContract()[0]);
+}
+
 Value DotGeneralOp::buildStacked(OpBuilder &b, ValueRange operands,
                                  ArrayRef<bool> stacked) {
   // The steps are one more free axis of lhs, in front of the others.

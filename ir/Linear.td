@@ -8,6 +8,7 @@ def Ktn_DotGeneralOp : Ktn_PureOp<"dot_general", [
     InferTypeOpAdaptor, DeclareOpInterfaceMethods<VjpOpInterface>,
     DeclareOpInterfaceMethods<LinearInKernelOpInterface>,
     DeclareOpInterfaceMethods<StackableOpInterface>,
+    DeclareOpInterfaceMethods<JoinableOpInterface>,
     DeclareOpInterfaceMethods<StepSumOpInterface,
                               ["buildStepSum", "isAdditive"]>]> {
   let summary = "sum of products over paired axes";

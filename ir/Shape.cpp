@@ -1,5 +1,6 @@
 #include "ir/Inference.h"
 #include "ir/Ktn.h"
+#include "ir/Permutation.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
 
@@ -81,6 +82,19 @@ LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
       failed(resolveUnknownExtent(location, x->getShape(), target)))
     return failure();
   return inferTensor(location, target, x->getElementType(), types);
+}
+
+std::optional<std::pair<unsigned, int64_t>>
+TransposeOp::getStepSource(int64_t axis) {
+  return std::pair(0u, getPermutation()[axis]);
+}
+
+Value TransposeOp::buildStep(OpBuilder &b, int64_t axis, Value entry) {
+  SmallVector<int64_t> permutation =
+      permutationWithout(getPermutation(), getPermutation()[axis]);
+  if (llvm::is_sorted(permutation))
+    return entry;
+  return TransposeOp::create(b, getLoc(), entry, permutation);
 }
 
 LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, MaybeLoc location,

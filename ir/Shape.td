@@ -57,7 +57,8 @@ def Ktn_ReshapeOp : Ktn_MovementOp<"reshape", [
 
 def Ktn_TransposeOp : Ktn_MovementOp<"transpose", [
     DeclareOpInterfaceMethods<VjpOpInterface>,
-    DeclareOpInterfaceMethods<StepSumOpInterface>]> {
+    DeclareOpInterfaceMethods<StepSumOpInterface>,
+    DeclareOpInterfaceMethods<StepwiseOpInterface>]> {
   let summary = "permutation of the axes";
   let description = [{
     Axis `i` of `y` is axis `permutation[i]` of `x`.

@@ -151,8 +151,8 @@ bool isWorthScaling(Value kernel, Value x) {
 /// summed, constant or computed, is linear(x, scale * kernel).
 LogicalResult foldScaleOfInput(ktn::LinearInKernelOpInterface linear) {
   auto summed = linear.getSummedAxes();
-  auto product = linear->getOperand(0).getDefiningOp<ktn::MulOp>();
-  if (!summed || !product || !product->hasOneUse())
+  auto product = linear->getOperand(0).getDefiningOp<ktn::AffineOpInterface>();
+  if (!summed || !product || !product.isProduct() || !product->hasOneUse())
     return success();
   auto [axis, kernelAxis] = *summed;
   SmallVector<Value> operands(linear->getOperands());
@@ -160,11 +160,12 @@ LogicalResult foldScaleOfInput(ktn::LinearInKernelOpInterface linear) {
   for (unsigned index : {0, 1}) {
     Value scale = product->getOperand(index),
           x = product->getOperand(1 - index);
-    if (x.getType() != product.getType() || !isOfChannels(scale, x, axis) ||
+    if (x.getType() != product->getResult(0).getType() ||
+        !isOfChannels(scale, x, axis) ||
         !(isConstantExpression(scale) || isWorthScaling(kernel, x)))
       continue;
     OpBuilder b(linear);
-    Location loc = product.getLoc();
+    Location loc = product->getLoc();
     SmallVector<int64_t> shape(tensorType(kernel).getRank(), 1);
     shape[kernelAxis] = tensorType(scale).getNumElements();
     scale = ktn::ReshapeOp::create(b, loc, scale, shape);

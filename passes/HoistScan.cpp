@@ -200,17 +200,18 @@ void dropUnused(ktn::ScanOp scan) {
 /// A state that each step adds `term` to, and that nothing else looks at.
 struct RunningSum {
   unsigned state;
-  ktn::AddOp add;
+  Operation *add;
   Value term;
 };
 
 std::optional<RunningSum> findRunningSum(ktn::ScanOp scan, unsigned state) {
   Value argument = scan.getStates()[state];
-  auto add = scan.getYieldedStates()[state].getDefiningOp<ktn::AddOp>();
-  if (!add || !argument.hasOneUse() || !add->hasOneUse() ||
+  auto add =
+      scan.getYieldedStates()[state].getDefiningOp<ktn::AffineOpInterface>();
+  if (!add || !add.isSum() || !argument.hasOneUse() || !add->hasOneUse() ||
       *argument.user_begin() != add.getOperation())
     return std::nullopt;
-  Value term = add.getA() == argument ? add.getB() : add.getA();
+  Value term = add->getOperand(add->getOperand(0) == argument ? 1 : 0);
   if (term.getType() != argument.getType())
     return std::nullopt;
   return RunningSum{state, add, term};
@@ -295,8 +296,8 @@ private:
     if (!startsAtZero)
       total = ktn::AddOp::create(b, scan.getLoc(), start, total);
     scan.getFinalStates()[sum.state].replaceAllUsesWith(total);
-    sum.add.replaceAllUsesWith(scan.getStates()[sum.state]);
-    sum.add.erase();
+    sum.add->replaceAllUsesWith(ValueRange(scan.getStates()[sum.state]));
+    sum.add->erase();
   }
 
   ktn::ScanOp withStacks() {

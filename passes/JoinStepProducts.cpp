@@ -1,7 +1,9 @@
 //===- JoinStepProducts.cpp - input and state in one product --------------===//
 #include "passes/JoinStepProducts.h"
+#include "passes/Rebuild.h"
 
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
@@ -17,18 +19,18 @@ static constexpr int64_t fewestStackBytes = 1 << 20;
 
 /// `value` as a plain product of rows with constant weights that one sum reads,
 /// or null.
-static ktn::DotGeneralOp productOfWeights(Value value) {
-  auto dot = value.getDefiningOp<ktn::DotGeneralOp>();
-  if (!dot || !dot->hasOneUse() || !dot.getLhsBatch().empty() ||
-      dot.getLhsContract() != ArrayRef<int64_t>{1} ||
-      dot.getRhsContract() != ArrayRef<int64_t>{0} ||
-      !matchPattern(dot.getRhs(), m_Constant()))
+static ktn::JoinableOpInterface productOfWeights(Value value) {
+  auto product = value.getDefiningOp<ktn::JoinableOpInterface>();
+  if (!product || !product->hasOneUse() || !product.getJoinedAxes() ||
+      !matchPattern(product->getOperand(1), m_Constant()))
     return nullptr;
-  auto rows = cast<RankedTensorType>(dot.getLhs().getType());
-  auto weights = cast<RankedTensorType>(dot.getRhs().getType());
-  return rows.getRank() == 2 && weights.getRank() == 2 &&
-                 rows.hasStaticShape() && weights.hasStaticShape()
-             ? dot
+  auto isPlain = [](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getRank() == 2 && tensor.hasStaticShape();
+  };
+  return isPlain(value.getType()) &&
+                 llvm::all_of(product->getOperandTypes(), isPlain)
+             ? product
              : nullptr;
 }
 
@@ -38,97 +40,142 @@ static int64_t bytesOf(Value value) {
          int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
 }
 
-static bool pays(ktn::ScanOp scan, ktn::DotGeneralOp ofInput,
-                 ktn::DotGeneralOp ofState) {
+static bool pays(ktn::ScanOp scan, Operation *ofInput, Operation *ofState) {
   int64_t steps = scan.getStepCount();
-  auto type = cast<RankedTensorType>(ofInput.getType());
-  return !ShapedType::isDynamic(steps) && type.getDimSize(0) >= fewestRows &&
-         steps * bytesOf(ofInput.getY()) >= fewestStackBytes &&
-         bytesOf(ofInput.getRhs()) + bytesOf(ofState.getRhs()) <=
+  Value product = ofInput->getResult(0);
+  return !ShapedType::isDynamic(steps) &&
+         cast<RankedTensorType>(product.getType()).getDimSize(0) >=
+             fewestRows &&
+         steps * bytesOf(product) >= fewestStackBytes &&
+         bytesOf(ofInput->getOperand(1)) + bytesOf(ofState->getOperand(1)) <=
              mostWeightBytes;
 }
 
-/// The rows of `slice` at the start of the step. Where they are rows of a
-/// table, the step takes them from there: it copies them anyway, so they need
-/// not all be written and read before. `slice` becomes their numbers.
+namespace {
+/// What the slices of a loop are computed from, entry by entry.
+struct StepSource {
+  Value value;
+  int64_t axis; ///< whose entries the steps take
+  /// The ops in between, from the last one on, and the axes of their results.
+  SmallVector<std::pair<ktn::StepwiseOpInterface, int64_t>> ops;
+};
+} // namespace
+
+/// The smallest that leads to axis 0 of `stack` alone.
+static StepSource smallestSource(Value stack) {
+  StepSource best = {stack, 0, {}}, next = best;
+  while (auto op = next.value.getDefiningOp<ktn::StepwiseOpInterface>()) {
+    auto source = op.getStepSource(next.axis);
+    if (!source || !op->hasOneUse())
+      break;
+    next.ops.emplace_back(op, next.axis);
+    next.value = op->getOperand(source->first);
+    next.axis = source->second;
+    if (!cast<RankedTensorType>(next.value.getType()).hasStaticShape())
+      break;
+    if (bytesOf(next.value) < bytesOf(best.value))
+      best = next;
+  }
+  return best;
+}
+
+/// The rows of `slice` at the start of the step. Where they follow from less,
+/// as rows of a table from their numbers, the step takes them from there: it
+/// copies them anyway, so they need not all be written and read before. `slice`
+/// becomes what they follow from.
 static Value rowsOf(ktn::ScanOp scan, BlockArgument slice, OpBuilder &b,
                     OpBuilder &outside) {
   OpOperand &operand = scan.getXsMutable()[slice.getArgNumber()];
-  Value rows = operand.get();
-  auto transpose = rows.getDefiningOp<ktn::TransposeOp>();
-  bool stepsFirst = !transpose;
-  if (transpose && transpose.getPermutation() == ArrayRef<int64_t>{1, 0, 2} &&
-      transpose->hasOneUse())
-    rows = transpose.getX();
-  auto gather = rows.getDefiningOp<ktn::GatherOp>();
-  if (!gather || !gather->hasOneUse() || !slice.hasOneUse() ||
-      gather.getAxis() != 0 || gather.getBatchDims() != 0 ||
-      cast<RankedTensorType>(gather.getX().getType()).getRank() != 2 ||
-      cast<RankedTensorType>(gather.getIndices().getType()).getRank() != 2)
+  StepSource source = smallestSource(operand.get());
+  if (source.ops.empty() || !slice.hasOneUse())
     return slice;
-  Value numbers = gather.getIndices();
-  if (!stepsFirst)
-    numbers = ktn::TransposeOp::create(outside, gather.getLoc(), numbers,
-                                       ArrayRef<int64_t>{1, 0});
-  operand.set(numbers);
-  auto type = cast<RankedTensorType>(numbers.getType());
+  if (source.axis != 0) {
+    SmallVector<int64_t> permutation = {source.axis};
+    int64_t rank = cast<RankedTensorType>(source.value.getType()).getRank();
+    for (int64_t axis = 0; axis < rank; ++axis)
+      if (axis != source.axis)
+        permutation.push_back(axis);
+    source.value = ktn::TransposeOp::create(outside, source.value.getLoc(),
+                                            source.value, permutation);
+  }
+  operand.set(source.value);
+  auto type = cast<RankedTensorType>(source.value.getType());
   slice.setType(type.clone(type.getShape().drop_front()));
-  return ktn::GatherOp::create(b, gather.getLoc(), gather.getX(), slice, 0, 0);
+  Value entry = slice;
+  for (auto [op, axis] : llvm::reverse(source.ops))
+    entry = op.buildStep(b, axis, entry);
+  return entry;
+}
+
+/// Whether two products are the same op on elements of the same types.
+static bool goTogether(Operation *one, Operation *other) {
+  auto element = [](Value value) { return getElementTypeOrSelf(value); };
+  return one->getName() == other->getName() &&
+         one->getAttrDictionary() == other->getAttrDictionary() &&
+         llvm::equal(llvm::map_range(one->getOperands(), element),
+                     llvm::map_range(other->getOperands(), element));
 }
 
 /// `sum` is (x W [+ c]) + h U in any order.
-static void joinProductsOf(ktn::ScanOp scan, ktn::AddOp sum) {
-  for (bool swapped : {false, true}) {
-    Value left = swapped ? sum.getB() : sum.getA();
-    ktn::DotGeneralOp ofState =
-        productOfWeights(swapped ? sum.getA() : sum.getB());
+static void joinProductsOf(ktn::ScanOp scan, ktn::AffineOpInterface sum) {
+  Type type = sum->getResult(0).getType();
+  for (unsigned side : {0, 1}) {
+    Value left = sum->getOperand(side);
+    ktn::JoinableOpInterface ofState =
+        productOfWeights(sum->getOperand(1 - side));
     Value constant;
-    ktn::DotGeneralOp ofInput = productOfWeights(left);
-    if (auto inner = left.getDefiningOp<ktn::AddOp>();
-        !ofInput && inner && inner->hasOneUse() &&
-        inner.getType() == sum.getType()) {
-      ofInput = productOfWeights(inner.getA());
-      constant = inner.getB();
-      if (!ofInput) {
-        ofInput = productOfWeights(inner.getB());
-        constant = inner.getA();
-      }
+    ktn::JoinableOpInterface ofInput = productOfWeights(left);
+    if (auto inner = left.getDefiningOp<ktn::AffineOpInterface>();
+        !ofInput && inner && inner.isSum() && inner->hasOneUse() &&
+        left.getType() == type) {
+      for (unsigned index : {0, 1})
+        if (!ofInput) {
+          ofInput = productOfWeights(inner->getOperand(index));
+          constant = inner->getOperand(1 - index);
+        }
     }
     auto isSlice = [&](Value value) {
       return llvm::is_contained(scan.getSlices(), value);
     };
-    if (!ofInput || !ofState || !isSlice(ofInput.getLhs()) ||
-        isSlice(ofState.getLhs()) || ofInput.getType() != sum.getType() ||
-        ofState.getType() != sum.getType() || !pays(scan, ofInput, ofState))
+    if (!ofInput || !ofState || !goTogether(ofInput, ofState) ||
+        !isSlice(ofInput->getOperand(0)) || isSlice(ofState->getOperand(0)) ||
+        ofInput->getResult(0).getType() != type ||
+        ofState->getResult(0).getType() != type ||
+        !pays(scan, ofInput, ofState))
       continue;
-    OpBuilder b(sum);
-    Location loc = sum.getLoc();
-    OpBuilder outside(scan);
+    OpBuilder b(sum), outside(scan);
+    Location loc = sum->getLoc();
+    auto [rowAxis, weightAxis] = *ofInput.getJoinedAxes();
     Value input =
-        rowsOf(scan, cast<BlockArgument>(ofInput.getLhs()), b, outside);
-    Value rows =
-        ktn::ConcatOp::create(b, loc, ValueRange{input, ofState.getLhs()}, 1);
+        rowsOf(scan, cast<BlockArgument>(ofInput->getOperand(0)), b, outside);
+    Value rows = ktn::ConcatOp::create(
+        b, loc, ValueRange{input, ofState->getOperand(0)}, rowAxis);
     Value weights = ktn::ConcatOp::create(
-        outside, loc, ValueRange{ofInput.getRhs(), ofState.getRhs()}, 0);
-    Value joined = ktn::DotGeneralOp::create(
-        b, loc, rows, weights, ofInput.getLhsBatch(), ofInput.getRhsBatch(),
-        ofInput.getLhsContract(), ofInput.getRhsContract());
+        outside, loc,
+        ValueRange{ofInput->getOperand(1), ofState->getOperand(1)}, weightAxis);
+    FailureOr<Operation *> product =
+        rebuild(b, ofState, ValueRange{rows, weights});
+    assert(succeeded(product) && "products were checked to go together");
+    Value joined = (*product)->getResult(0);
     if (constant)
       joined = ktn::AddOp::create(b, loc, joined, constant);
-    sum.replaceAllUsesWith(joined);
+    sum->replaceAllUsesWith(ValueRange(joined));
     Operation *inner = left.getDefiningOp();
-    sum.erase();
+    sum->erase();
     inner->erase();
-    for (ktn::DotGeneralOp dot : {ofInput, ofState})
-      if (dot != inner)
-        dot.erase();
+    for (Operation *op : {ofInput.getOperation(), ofState.getOperation()})
+      if (op != inner)
+        op->erase();
     return;
   }
 }
 
 void joinStepProducts(ktn::ScanOp scan) {
-  SmallVector<ktn::AddOp> sums(scan.getBody().front().getOps<ktn::AddOp>());
-  for (ktn::AddOp sum : sums)
+  SmallVector<ktn::AffineOpInterface> sums;
+  for (Operation &op : scan.getBody().front())
+    if (auto sum = dyn_cast<ktn::AffineOpInterface>(op); sum && sum.isSum())
+      sums.push_back(sum);
+  for (ktn::AffineOpInterface sum : sums)
     joinProductsOf(scan, sum);
 }
 

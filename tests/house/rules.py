@@ -179,9 +179,26 @@ def deprecated_create():
                 yield f"{name}:{number}: write Op::create(builder, ...)"
 
 
+# What a program is made of; AssignLayout is about transposes.
+STRUCTURE = {"Scan", "Gradients", "TrainingPhase", "StopGradient", "Variable",
+             "Read", "Assign", "Constant"}
+LAYOUT = {"Transpose", "Reshape"}
+
+
+def pass_interfaces():
+    """A pass asks for interfaces. The ops that it names it creates, or the
+    program is made of them."""
+    for name in tracked("passes/*.cpp", "passes/*.h", ":!passes/lower"):
+        known = STRUCTURE | (LAYOUT if "AssignLayout" in name else set())
+        for number, line in enumerate(read(name).splitlines(), 1):
+            for op in re.findall(r"\bktn::(\w+)Op\b(?!::create)", line):
+                if op not in known:
+                    yield f"{name}:{number}: a pass may not ask for {op}Op"
+
+
 RULES = {rule.__name__.replace("_", "-"): rule for rule in (
     arrows, public_headers, examples, op_rows, pass_tests, generated_files,
-    deprecated_create)}
+    deprecated_create, pass_interfaces)}
 
 violations = list(RULES[sys.argv[1]]())
 print("\n".join(violations))

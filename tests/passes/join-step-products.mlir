@@ -79,3 +79,22 @@ func.func @embedded(%ids: tensor<16x1024xi32>, %h: tensor<16x64xf32>) -> tensor<
   } -> tensor<16x64xf32>
   return %y : tensor<16x64xf32>
 }
+
+// Rows that are columns in memory follow one another there.
+// CHECK-LABEL: func @columns(
+// CHECK:         ktn.scan (%[[X:.+]] = %{{.+}} : tensor<1024x24x16xf32>) init (%[[H:.+]] = %
+// CHECK:           %[[ROWS:.+]] = ktn.concat %[[X]], %[[H]] {axis = 0 : i64} : tensor<24x16xf32>, tensor<64x16xf32> -> tensor<88x16xf32>
+// CHECK:           ktn.dot_general %[[ROWS]], %{{.+}} contract [0] x [0]
+// CHECK-NOT:       ktn.dot_general
+func.func @columns(%x: tensor<1024x24x16xf32>, %h: tensor<64x16xf32>) -> tensor<64x16xf32> {
+  %w = ktn.constant dense<0.1> : tensor<24x64xf32>
+  %u = ktn.constant dense<0.2> : tensor<64x64xf32>
+  %y = ktn.scan (%xt = %x : tensor<1024x24x16xf32>) init (%s = %h : tensor<64x16xf32>) {
+    %0 = ktn.dot_general %xt, %w contract [0] x [0] : tensor<24x16xf32>, tensor<24x64xf32> -> tensor<16x64xf32>
+    %2 = ktn.dot_general %s, %u contract [0] x [0] : tensor<64x16xf32>, tensor<64x64xf32> -> tensor<16x64xf32>
+    %3 = ktn.add %0, %2 : tensor<16x64xf32>
+    %4 = ktn.transpose %3, [1, 0] : tensor<16x64xf32> -> tensor<64x16xf32>
+    ktn.yield %4 : tensor<64x16xf32>
+  } -> tensor<64x16xf32>
+  return %y : tensor<64x16xf32>
+}
