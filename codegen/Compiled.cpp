@@ -173,6 +173,8 @@ LogicalResult Compiled::compile(OwningOpRef<ModuleOp> module,
   if (start == Stage::Llvm)
     return module->emitError("the stage llvm has lost what an artefact must "
                              "know: start from the stage loops or before");
+  if (failed(checkDumps(*module, Stage::Llvm, pipeline, options)))
+    return failure();
   if (hasVariants())
     for (const Target &target : targets)
       signature.variants.push_back(target.machine->getTargetCPU().str());

@@ -7,6 +7,7 @@
 #include "codegen/Evaluate.h"
 #include "codegen/Jit.h"
 #include "codegen/JoinObjects.h"
+#include "codegen/Link.h"
 #include "codegen/Object.h"
 #include "codegen/Signature.h"
 #include "codegen/Stages.h"
@@ -94,7 +95,9 @@ private:
   llvm::Error writeObject(const ArtefactOptions &artefact,
                           llvm::StringRef path);
   llvm::Error writeProduct(Emit emit, llvm::StringRef prefix);
-  llvm::Error writeCompanions(llvm::StringRef prefix);
+  llvm::Error addCompanions(OutputFiles &files, llvm::StringRef prefix);
+  llvm::Error addCode(OutputFiles &files, Emit emit, const std::string &prefix,
+                      const ArtefactOptions &artefact);
 
   mlir::MLIRContext *context;
   mlir::Location loc;

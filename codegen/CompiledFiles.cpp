@@ -59,24 +59,29 @@ llvm::Error Compiled::writeText(Emit emit, llvm::StringRef prefix) {
     return text.takeError();
   if (toStdout)
     return writeFile("-", *text);
+  OutputFiles files;
   if (!weightBytes().empty())
     if (llvm::Error error =
-            writeFile((prefix + ".weights").str(), weightBytes()))
+            files.add((prefix + ".weights").str(), weightBytes()))
       return error;
-  return writeFile((prefix + (emit == Emit::Llvm ? ".ll" : ".s")).str(), *text);
+  if (llvm::Error error = files.add(
+          (prefix + (emit == Emit::Llvm ? ".ll" : ".s")).str(), *text))
+    return error;
+  return files.commit();
 }
 
 /// The header and the file of external weights.
-llvm::Error Compiled::writeCompanions(llvm::StringRef prefix) {
+llvm::Error Compiled::addCompanions(OutputFiles &files,
+                                    llvm::StringRef prefix) {
   HeaderOptions header;
   header.name = options.name;
   header.target = artefactOptions().target;
   header.externalWeights = options.weights == WeightsPlacement::External;
   if (header.externalWeights && !weightBytes().empty())
     if (llvm::Error error =
-            writeFile((prefix + ".weights").str(), weightBytes()))
+            files.add((prefix + ".weights").str(), weightBytes()))
       return error;
-  return writeFile((prefix + ".h").str(), makeHeader(signature, header));
+  return files.add((prefix + ".h").str(), makeHeader(signature, header));
 }
 
 /// Streams the object to a file: large weights are not gathered in memory once
@@ -104,6 +109,34 @@ llvm::Error Compiled::writeObject(const ArtefactOptions &artefact,
   return checkObject((*object)->getMemBufferRef());
 }
 
+/// The object, or what is linked from it.
+llvm::Error Compiled::addCode(OutputFiles &files, Emit emit,
+                              const std::string &prefix,
+                              const ArtefactOptions &artefact) {
+  if (emit == Emit::Obj)
+    return files.add(prefix + ".o", [&](llvm::StringRef path) {
+      return writeObject(artefact, path);
+    });
+  llvm::Expected<TemporaryFile> object = TemporaryFile::create("o", {});
+  if (!object)
+    return object.takeError();
+  if (llvm::Error error = writeObject(artefact, object->name()))
+    return error;
+  std::string name = llvm::sys::path::filename(prefix).str();
+  if (emit == Emit::Lib)
+    return files.add(prefix + ".a", [&](llvm::StringRef path) {
+      return writeLibrary(path, name + ".o", object->name());
+    });
+  if (emit == Emit::So)
+    return files.add(prefix + ".so", [&](llvm::StringRef path) {
+      return linkShared(path, name + ".so", object->name(), targets[0]);
+    });
+  return files.add(prefix, [&](llvm::StringRef path) {
+    return linkProgram(path, options.name, options.threads, object->name(),
+                       targets[0]);
+  });
+}
+
 llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
   if (prefix == "-")
     return llvm::createStringError(
@@ -111,28 +144,12 @@ llvm::Error Compiled::writeProduct(Emit emit, llvm::StringRef prefix) {
   ArtefactOptions artefact = artefactOptions();
   artefact.exportModel = emit == Emit::So;
   artefact.embedsWeights = embedsWeights();
-  std::string path = prefix.str();
-  if (emit == Emit::Obj)
-    return replaceFile(path + ".o", [&](llvm::StringRef object) {
-      llvm::Error error = writeObject(artefact, object);
-      return error ? std::move(error) : writeCompanions(prefix);
-    });
-
-  llvm::Expected<TemporaryFile> object = TemporaryFile::create("o", {});
-  if (!object)
-    return object.takeError();
-  if (llvm::Error error = writeObject(artefact, object->name()))
+  OutputFiles files;
+  if (llvm::Error error = addCode(files, emit, prefix.str(), artefact))
     return error;
-  if (llvm::Error error = writeCompanions(prefix))
+  if (llvm::Error error = addCompanions(files, prefix))
     return error;
-  if (emit == Emit::Lib)
-    return writeLibrary(path + ".a",
-                        (llvm::sys::path::filename(prefix) + ".o").str(),
-                        object->name());
-  if (emit == Emit::So)
-    return linkShared(path + ".so", object->name(), targets[0]);
-  return linkProgram(path, options.name, options.threads, object->name(),
-                     targets[0]);
+  return files.commit();
 }
 
 LogicalResult Compiled::write(Emit emit, llvm::StringRef prefix) {

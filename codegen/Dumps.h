@@ -4,6 +4,8 @@
 
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Error.h"
 
 #include <atomic>
 #include <string>
@@ -13,6 +15,10 @@ namespace keratin {
 /// How IR is printed for people: large constants as `dense_resource<…>` names
 /// or elided, no data.
 mlir::OpPrintingFlags elidedFlags();
+
+/// An error that lists the passes of `pm`, unless `pass` is one of them or
+/// "all".
+llvm::Error checkDumpedPass(llvm::StringRef pass, mlir::PassManager &pm);
 
 /// Writes the IR after each pass that is asked for to a numbered file
 /// `007-pass-name[.function].mlir`, weights elided.

@@ -3,7 +3,6 @@
 
 #include "codegen/EmbeddedText.h"
 
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
@@ -68,16 +67,41 @@ TemporaryFile::~TemporaryFile() {
     (void)sys::fs::remove(path);
 }
 
-Error replaceFile(StringRef path, function_ref<Error(StringRef)> write) {
+OutputFiles::~OutputFiles() {
+  for (const File &file : files)
+    (void)sys::fs::remove(file.temporary);
+}
+
+Error OutputFiles::add(StringRef path, function_ref<Error(StringRef)> write) {
   SmallString<128> temporary;
-  if (std::error_code code =
-          sys::fs::createUniqueFile(path + ".%%%%%%.tmp", temporary))
+  std::error_code code =
+      sys::fs::is_directory(path)
+          ? std::make_error_code(std::errc::is_a_directory)
+          : sys::fs::createUniqueFile(path + ".%%%%%%.tmp", temporary);
+  if (code)
     return aboutFile(errorCodeToError(code), path);
-  scope_exit cleanUp([&] { (void)sys::fs::remove(temporary); });
-  if (Error error = write(temporary))
-    return error;
-  if (std::error_code code = sys::fs::rename(temporary, path))
-    return aboutFile(errorCodeToError(code), path);
+  files.push_back({path.str(), temporary.str().str()});
+  return write(temporary);
+}
+
+Error OutputFiles::add(StringRef path, ArrayRef<char> bytes) {
+  return add(path, [&](StringRef temporary) {
+    std::error_code code;
+    raw_fd_ostream stream(temporary, code);
+    if (!code) {
+      stream.write(bytes.data(), bytes.size());
+      stream.close();
+      code = takeError(stream);
+    }
+    return code ? aboutFile(errorCodeToError(code), path) : Error::success();
+  });
+}
+
+Error OutputFiles::commit() {
+  for (const File &file : files)
+    if (std::error_code code = sys::fs::rename(file.temporary, file.path))
+      return aboutFile(errorCodeToError(code), file.path);
+  files.clear();
   return Error::success();
 }
 
@@ -86,13 +110,11 @@ Error writeLibrary(StringRef path, StringRef member, StringRef object) {
       object, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!bytes)
     return aboutFile(errorCodeToError(bytes.getError()), path);
-  return replaceFile(path, [&](StringRef output) {
-    NewArchiveMember entry(MemoryBufferRef((*bytes)->getBuffer(), member));
-    // Nothing of the day or the user is written: equal inputs, equal bytes.
-    return llvm::writeArchive(output, entry, SymtabWritingMode::NormalSymtab,
-                              object::Archive::K_GNU, /*Deterministic=*/true,
-                              /*Thin=*/false);
-  });
+  NewArchiveMember entry(MemoryBufferRef((*bytes)->getBuffer(), member));
+  // Nothing of the day or the user is written: equal inputs, equal bytes.
+  return llvm::writeArchive(path, entry, SymtabWritingMode::NormalSymtab,
+                            object::Archive::K_GNU, /*Deterministic=*/true,
+                            /*Thin=*/false);
 }
 
 //===----------------------------------------------------------------------===//
@@ -143,7 +165,8 @@ static Error runProgram(ArrayRef<std::string> command) {
   return createStringError(command[0] + " failed: " + problem);
 }
 
-Error linkShared(StringRef path, StringRef object, const Target &target) {
+Error linkShared(StringRef path, StringRef soname, StringRef object,
+                 const Target &target) {
   const Triple &triple = target.machine->getTargetTriple();
   std::vector<std::string> compilers = compilersFor(triple);
   std::optional<std::string> compiler = findFirst(compilers);
@@ -152,19 +175,15 @@ Error linkShared(StringRef path, StringRef object, const Target &target) {
     return createStringError("no linker found for " + triple.str() +
                              ": looked for " + join(compilers, ", ") +
                              ", ld.lld-22 and ld.lld");
-  return replaceFile(path, [&](StringRef output) {
-    std::vector<std::string> command = {compiler ? *compiler : *linker,
-                                        "-shared", "-o", output.str(),
-                                        object.str()};
-    std::string soname = sys::path::filename(path).str();
-    if (compiler)
-      // libm only where -O0 code calls it.
-      llvm::append_values(command, "-Wl,-soname," + soname, "-Wl,--as-needed",
-                          "-lm");
-    else
-      llvm::append_values(command, "-soname", soname);
-    return runProgram(command);
-  });
+  std::vector<std::string> command = {compiler ? *compiler : *linker, "-shared",
+                                      "-o", path.str(), object.str()};
+  if (compiler)
+    // libm only where -O0 code calls it.
+    llvm::append_values(command, ("-Wl,-soname," + soname).str(),
+                        "-Wl,--as-needed", "-lm");
+  else
+    llvm::append_values(command, "-soname", soname.str());
+  return runProgram(command);
 }
 
 namespace {
@@ -216,14 +235,12 @@ Error linkProgram(StringRef path, StringRef name, int threads, StringRef object,
     if (Error error = sources.write(name, text))
       return error;
   std::string directory = sources.path.str().str();
-  return replaceFile(path, [&](StringRef output) {
-    return runProgram(
-        {*compiler, "-std=c11", "-O2", "-pthread", "-I" + directory,
-         ("-DKERATIN_MODEL=" + name + "_model_info").str(),
-         "-DKERATIN_THREADS=" + std::to_string(threads), directory + "/Main.c",
-         directory + "/Pool.c", directory + "/Cpus.c", directory + "/Hash.c",
-         directory + "/Weights.c", object.str(), "-o", output.str(), "-lm"});
-  });
+  return runProgram(
+      {*compiler, "-std=c11", "-O2", "-pthread", "-I" + directory,
+       ("-DKERATIN_MODEL=" + name + "_model_info").str(),
+       "-DKERATIN_THREADS=" + std::to_string(threads), directory + "/Main.c",
+       directory + "/Pool.c", directory + "/Cpus.c", directory + "/Hash.c",
+       directory + "/Weights.c", object.str(), "-o", path.str(), "-lm"});
 }
 
 } // namespace keratin

@@ -13,18 +13,37 @@ namespace keratin {
 /// Writes a file through a temporary one: it is complete or as it was before.
 llvm::Error writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes);
 
-/// Lets `write` make a file beside `path`, which then takes its place.
-llvm::Error replaceFile(llvm::StringRef path,
-                        llvm::function_ref<llvm::Error(llvm::StringRef)> write);
+/// Files that appear together or not at all: each is made beside its place.
+class OutputFiles {
+public:
+  OutputFiles() = default;
+  OutputFiles(const OutputFiles &) = delete;
+  OutputFiles &operator=(const OutputFiles &) = delete;
+  /// Removes what has not taken its place.
+  ~OutputFiles();
+
+  /// Lets `write` make, at the path that it is given, the file for `path`.
+  llvm::Error add(llvm::StringRef path,
+                  llvm::function_ref<llvm::Error(llvm::StringRef)> write);
+  llvm::Error add(llvm::StringRef path, llvm::ArrayRef<char> bytes);
+  /// All files take their places.
+  llvm::Error commit();
+
+private:
+  struct File {
+    std::string path, temporary;
+  };
+  llvm::SmallVector<File> files;
+};
 
 /// A static library of the object in a file, called `member` in it.
 llvm::Error writeLibrary(llvm::StringRef path, llvm::StringRef member,
                          llvm::StringRef object);
 
 /// A shared library of the object in a file, linked by the C compiler for the
-/// target or by lld.
-llvm::Error linkShared(llvm::StringRef path, llvm::StringRef object,
-                       const Target &target);
+/// target or by lld. Programs that need it will look for `soname`.
+llvm::Error linkShared(llvm::StringRef path, llvm::StringRef soname,
+                       llvm::StringRef object, const Target &target);
 
 /// A program that runs the model `name` (runtime/Main.c) in an object file on
 /// a pool of threads, built by the C compiler for the target. `threads` is how

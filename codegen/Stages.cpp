@@ -123,6 +123,18 @@ LogicalResult applyInputShapes(SplitModule &split,
 // Passes
 //===----------------------------------------------------------------------===//
 
+LogicalResult checkDumps(ModuleOp module, Stage to,
+                         const PipelineOptions &pipeline,
+                         const CompileOptions &options) {
+  if (options.dumpAfter.empty())
+    return success();
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  buildPipeline(pm, stageOf(module), to, pipeline);
+  if (llvm::Error error = checkDumpedPass(options.dumpAfter, pm))
+    return report(UnknownLoc::get(module.getContext()), std::move(error));
+  return success();
+}
+
 LogicalResult runStages(ModuleOp module, Stage to,
                         const PipelineOptions &options, Progress &progress) {
   for (Stage from = stageOf(module); from < to;) {
@@ -205,7 +217,8 @@ LogicalResult runPipeline(ModuleOp module, Stage to,
   loadDialects(module.getContext());
   Progress progress(options,
                     static_cast<unsigned>(to) - static_cast<unsigned>(from));
-  if (failed(applyShapesOfOne(module, options)) ||
+  if (failed(checkDumps(module, to, *pipeline, options)) ||
+      failed(applyShapesOfOne(module, options)) ||
       failed(runStages(module, to, *pipeline, progress)))
     return failure();
   progress.finish();

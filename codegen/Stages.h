@@ -45,6 +45,12 @@ private:
 llvm::LogicalResult applyInputShapes(SplitModule &split,
                                      const CompileOptions &options);
 
+/// CompileOptions::dumpAfter: a diagnostic unless it is among the passes that
+/// lead from the stage of `module` to `to`.
+llvm::LogicalResult checkDumps(mlir::ModuleOp module, Stage to,
+                               const PipelineOptions &pipeline,
+                               const CompileOptions &options);
+
 /// Runs the passes from the stage that the module is at to `to`. One pass
 /// manager a stage, so that each leaves a module that says where it is.
 llvm::LogicalResult runStages(mlir::ModuleOp module, Stage to,
