@@ -1,4 +1,5 @@
 //===- Shape.cpp - ops that move elements ---------------------------------===//
+#include "passes/KernelLimits.h"
 #include "passes/lower/Lower.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -161,15 +162,31 @@ struct LowerPad : Lowering<ktn::PadOp> {
   }
 };
 
+/// More than a kernel may read are joined in groups, which are then made in
+/// their places in the whole.
 struct LowerConcat : Lowering<ktn::ConcatOp> {
   using Lowering::Lowering;
 
   FailureOr<Value> lower(ktn::ConcatOp op, Operands operands,
                          RankedTensorType type, OpBuilder &b) const override {
-    if (operands.getXs().size() == 1)
-      return operands.getXs()[0];
-    return tensor::ConcatOp::create(b, op.getLoc(), type, op.getAxis(),
-                                    operands.getXs())
+    SmallVector<Value> parts(operands.getXs());
+    while (parts.size() > mostInputs) {
+      SmallVector<Value> groups;
+      for (ArrayRef<Value> rest = parts; !rest.empty();) {
+        ArrayRef<Value> group =
+            rest.take_front(std::min(rest.size(), mostInputs));
+        rest = rest.drop_front(group.size());
+        groups.push_back(
+            group.size() == 1
+                ? group[0]
+                : tensor::ConcatOp::create(b, op.getLoc(), op.getAxis(), group)
+                      .getResult());
+      }
+      parts = std::move(groups);
+    }
+    if (parts.size() == 1)
+      return parts[0];
+    return tensor::ConcatOp::create(b, op.getLoc(), type, op.getAxis(), parts)
         .getResult();
   }
 };

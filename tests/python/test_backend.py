@@ -168,6 +168,17 @@ def test_rows_learn_from_however_few_indices(shape):
     np.testing.assert_array_equal(gradient, [[0, 0], [0, 0], [2 * count] * 2])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("shape, axis", [((3,), 0), ((2, 3), 1), ((2, 3), 0)])
+def test_many_tensors_are_concatenated_in_their_order(dtype, shape, axis):
+    # More than one kernel takes, and a group of one among them.
+    arrays = [np.full(shape, number, dtype) for number in range(129)]
+    inputs = [K.placeholder(shape=shape, dtype=dtype) for _ in arrays]
+    whole = K.function(inputs, [K.concatenate(inputs, axis=axis)])
+    np.testing.assert_array_equal(whole(arrays)[0],
+                                  np.concatenate(arrays, axis))
+
+
 def test_loops_call_python():
     x = K.placeholder((None, 3, 2))
     last, outputs, (state,) = K.rnn(
