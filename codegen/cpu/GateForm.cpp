@@ -1,0 +1,211 @@
+//===- GateForm.cpp - which kernels have gates ----------------------------===//
+#include "codegen/cpu/GateForm.h"
+
+#include "codegen/cpu/KernelForm.h"
+#include "codegen/cpu/LaneReader.h"
+#include "codegen/cpu/Roles.h"
+#include "codegen/cpu/TileSizes.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+/// Fills in a GateForm, step by step.
+class GateMatcher : public GateForm {
+public:
+  GateMatcher(Kernel &kernel, const VectorUnit &unit)
+      : kernel(kernel), unit(unit) {}
+
+  bool matches();
+
+private:
+  bool findRoot();
+  bool findWeights();
+  bool isOver(Value value, bool withGates);
+  bool readsInPlace(linalg::GenericOp op);
+  void pickHeights();
+
+  Kernel &kernel;
+  const VectorUnit &unit;
+};
+} // namespace
+
+bool GateMatcher::findRoot() {
+  for (auto op : kernel.from().getOps<linalg::GenericOp>()) {
+    if (!isVectorizable(op) ||
+        !op.getBody()->getOps<tensor::ExtractOp>().empty())
+      return false;
+    if (op.getNumReductionLoops() == 0)
+      continue;
+    if (root)
+      return false;
+    root = op;
+  }
+  if (!root || root->getNumResults() != 1 || root.getNumParallelLoops() < 3 ||
+      !tellsItsLoops(root))
+    return false;
+  gate = root.getNumParallelLoops() - 2;
+  lane = gate + 1;
+  for (auto [loop, kind] : llvm::enumerate(root.getIteratorTypesArray())) {
+    if ((kind == utils::IteratorType::parallel) != (loop <= lane))
+      return false;
+    if (kind == utils::IteratorType::reduction)
+      reductions.push_back(loop);
+  }
+  gates = staticLoopExtent(root, gate);
+  units = staticLoopExtent(root, lane);
+  AffineMap output = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
+  return gates > 0 && units > 0 &&
+         output == AffineMap::getMultiDimIdentityMap(root.getNumLoops(),
+                                                     root.getContext())
+                       .getMajorSubMap(lane + 1);
+}
+
+/// A constant that is read along the gates, the units and the reductions only,
+/// and nothing else that is read along the units.
+bool GateMatcher::findWeights() {
+  for (OpOperand *operand : root.getDpsInputOperands()) {
+    AffineMap map = root.getMatchingIndexingMap(operand);
+    if (!map.isFunctionOfDim(lane))
+      continue;
+    auto argument = dyn_cast<BlockArgument>(operand->get());
+    if (weights || !argument || !argument.hasOneUse() ||
+        !map.isProjectedPermutation() || !map.isFunctionOfDim(gate) ||
+        !kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"))
+      return false;
+    for (unsigned loop = 0; loop < gate; ++loop)
+      if (map.isFunctionOfDim(loop))
+        return false;
+    weights = operand;
+  }
+  return weights != nullptr;
+}
+
+/// Whether `value` is computed element by element over the parallel loops of
+/// the root, or over those without the gates.
+bool GateMatcher::isOver(Value value, bool withGates) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  if (!op || op.getNumReductionLoops() != 0 ||
+      op.getNumLoops() != lane + withGates ||
+      !op.getIndexingMapMatchingResult(cast<OpResult>(value)).isIdentity())
+    return false;
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+    if (staticLoopExtent(op, loop) !=
+        staticLoopExtent(root, loop + (!withGates && loop >= gate)))
+      return false;
+  return true;
+}
+
+/// Whether `op` reads what follows from the product in its own row and unit:
+/// nothing else is there in a tile.
+bool GateMatcher::readsInPlace(linalg::GenericOp op) {
+  bool withGates = op.getNumLoops() == lane + 1;
+  auto isInPlace = [&](AffineExpr expr, unsigned loop) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+      // The lane is never at a constant.
+      int64_t extent = loop == lane ? 0 : staticLoopExtent(root, loop);
+      return constant.getValue() >= 0 && constant.getValue() < extent &&
+             (loop == gate || extent == 1);
+    }
+    return (withGates || loop != gate) &&
+           expr == getAffineDimExpr(loop - (!withGates && loop > gate),
+                                    op.getContext());
+  };
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!dependsOn(value, root))
+      continue;
+    bool hasGates = value == root->getResult(0) || isOver(value, true);
+    if (!hasGates && !isOver(value, false))
+      return false;
+    for (Value result : op->getResults())
+      if (!isOver(result, withGates))
+        return false;
+    for (auto [position, expr] :
+         llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+      if (!isInPlace(expr, position + (!hasGates && position >= gate)))
+        return false;
+  }
+  return true;
+}
+
+bool GateMatcher::matches() {
+  if (!findRoot() || !findWeights())
+    return false;
+  for (auto op : kernel.from().getOps<linalg::GenericOp>())
+    if (op != root && !readsInPlace(op))
+      return false;
+  for (Operation &op : kernel.from().front().without_terminator())
+    if (isa<tensor::PadOp, tensor::ConcatOp>(op))
+      return false;
+  lanes = std::min<uint64_t>(lanesOf(root->getResult(0), unit),
+                             llvm::bit_ceil(uint64_t(units)));
+  for (Value result : kernel.results()) {
+    if (!isOver(result, /*withGates=*/false))
+      return false;
+    lanes = std::min(lanes, lanesOf(result, unit));
+  }
+  // Sums, one step of weights and a scalar.
+  if ((mostRows + 1) * gates + 1 > int64_t(unit.registers))
+    return false;
+  pickHeights();
+  // One row alone needs more sums to hide the latency of each.
+  constexpr int64_t sumsInFlight = 8;
+  if (mostRows * gates < sumsInFlight && units >= 2 * int64_t(lanes) &&
+      2 * (int64_t(mostRows) + 1) * gates + 1 <= int64_t(unit.registers))
+    vectors = 2;
+  return true;
+}
+
+/// The heights of the tiles that take least time over all rows, of which there
+/// are two at most; a few rows each where their number is not known. Of equals
+/// those whose rows come in fewest groups, in which functions of them are
+/// computed (see `finish`), and of those the higher ones.
+void GateMatcher::pickHeights() {
+  int64_t most = (int64_t(unit.registers) - 1) / gates - 1;
+  int64_t total = staticLoopExtent(root, gate - 1);
+  if (ShapedType::isDynamic(total) || total == 0) {
+    mostRows = unsigned(std::min<int64_t>(most, 4));
+    return;
+  }
+  constexpr int64_t mostApart = 2;
+  auto costOf = [&](int64_t tiles, int64_t height) {
+    TileSize size = {unsigned(height), unsigned(gates)};
+    return tiles == 0 ? 0 : productCost(tiles * height, gates, size);
+  };
+  auto groupsOf = [](int64_t height) {
+    return height / 4 + llvm::popcount(uint64_t(height % 4));
+  };
+  std::optional<std::pair<int64_t, int64_t>> best;
+  for (int64_t high = std::min(most, total); high > 0; --high)
+    for (int64_t low = high; low > std::max<int64_t>(high - 1 - mostApart, 0);
+         --low) {
+      // As many of the high ones as leave whole low ones.
+      int64_t highTiles = total / high;
+      while (highTiles > 0 && (total - highTiles * high) % low != 0)
+        --highTiles;
+      int64_t tiles = (total - highTiles * high) / low;
+      if (highTiles == 0 || (total - highTiles * high) % low != 0)
+        continue;
+      std::pair cost = {costOf(highTiles, high) + costOf(tiles, low),
+                        highTiles * groupsOf(high) + tiles * groupsOf(low)};
+      if (best && cost >= *best)
+        continue;
+      best = cost;
+      mostRows = unsigned(high);
+      lowRows = unsigned(low);
+      lowTiles = tiles;
+    }
+}
+
+std::optional<GateForm> gateFormOf(Kernel &kernel, const VectorUnit &unit) {
+  GateMatcher matcher(kernel, unit);
+  if (!matcher.matches())
+    return std::nullopt;
+  return matcher;
+}
+
+} // namespace keratin

@@ -1,0 +1,34 @@
+//===- GateForm.h - which kernels have gates --------------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_GATEFORM_H
+#define KERATIN_CODEGEN_CPU_GATEFORM_H
+
+#include "codegen/cpu/Kernel.h"
+#include "codegen/cpu/TileSizes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+#include <optional>
+
+namespace keratin {
+
+/// A product of rows with constant weights, whose columns are some gates of
+/// some units each, and what follows from it in the same row and unit.
+struct GateForm {
+  mlir::linalg::GenericOp root;
+  mlir::OpOperand *weights = nullptr;
+  /// Loops of the root; rows are the one before the gates.
+  unsigned gate = 0, lane = 0;
+  llvm::SmallVector<unsigned> reductions;
+  int64_t gates = 0, units = 0;
+  unsigned lanes = 0, vectors = 1; ///< of a block
+  unsigned mostRows = 1;           ///< of a tile
+  unsigned lowRows = 1;            ///< of the last tiles
+  int64_t lowTiles = 0;            ///< how many those are
+};
+
+/// Nothing where the kernel has another form.
+std::optional<GateForm> gateFormOf(Kernel &kernel, const VectorUnit &unit);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_GATEFORM_H
