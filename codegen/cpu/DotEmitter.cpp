@@ -127,8 +127,10 @@ void DotEmitter::layOut() {
                                     b.getI64IntegerAttr(64));
   };
   square = allocate({mostTiles() * plan.height, plan.block}, b.getF32Type());
-  if (usesTiles())
+  if (usesTiles()) {
     shape = allocate({64}, b.getI8Type());
+    kept = allocate({mostTiles(), wordsOfTile}, b.getIndexType());
+  }
   if (plan.panel)
     rightMemory = allocate({depth() * plan.block}, b.getBF16Type());
 }
@@ -188,8 +190,10 @@ void DotEmitter::run() {
 
 void DotEmitter::emitHeight(int64_t rows) {
   height = rows;
-  if (usesTiles())
+  if (usesTiles()) {
     configure();
+    forgetKept();
+  }
   emitOuter(plan.outer, kernel.index(plan.start),
             kernel.index(plan.rightStart));
 }
@@ -250,6 +254,8 @@ void DotEmitter::emitBlocks(Value left, Value right) {
     Value last = least(plus(first, kernel.index(groups)), end);
     emitColumns(first, last, left, right);
   });
+  if (plan.columns % plan.block == 0)
+    finishKept(plan.block);
 }
 
 void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
@@ -294,52 +300,53 @@ void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
   Value from = kernel.index(whole);
   if (!isZeroInteger(range.first))
     from = arith::MaxUIOp::create(b, loc, range.first, from);
+  // What was kept has as many columns as what comes next.
+  if (whole != 0)
+    finishKept(plan.block);
   loop(from, range.second, 1, [&](Value) { block(kernel.index(whole), rest); });
+  finishKept(rest);
 }
 
-/// `tiles` tiles of rows from number `group` on, of one block of columns. The
-/// last tile of a run begins early enough to be whole; what it has in common
-/// with the one before is not stored again.
-void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
-                           Value left, Value right) {
+/// The tile of rows `number`. The last tile of a run begins early enough to be
+/// whole; what it has in common with the one before is not stored again.
+DotEmitter::Tile DotEmitter::tileAt(Value number) {
   Value run = plan.runRows ? kernel.index(*plan.runRows)
                            : kernel.loopExtent(root, plan.rows.back());
   Value perRun =
       over(plus(run, kernel.index(height - 1)), kernel.index(height), false);
   if (plan.runRows)
     perRun = kernel.index(int64_t(llvm::divideCeil(*plan.runRows, height)));
-  bool overlaps = !plan.runRows || *plan.runRows % height != 0;
-  struct Tile {
-    Value outer, first, skipped;
-  };
+  Value outer = over(number, perRun, /*rest=*/false);
+  Value first = times(over(number, perRun, /*rest=*/true), height);
+  if (plan.runRows && *plan.runRows % height == 0)
+    return {outer, first, kernel.index(0)};
+  Value latest =
+      plan.runRows
+          ? kernel.index(*plan.runRows - height)
+          : Value(arith::SubIOp::create(b, loc, run, kernel.index(height)));
+  Value early = least(first, latest);
+  return {outer, early, arith::SubIOp::create(b, loc, first, early)};
+}
+
+/// `tiles` tiles of rows from number `group` on, of one block of columns.
+void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
+                           Value left, Value right) {
   SmallVector<Tile> places;
   Values lefts;
   for (int64_t tile = 0; tile < tiles; ++tile) {
-    Value at = plus(group, kernel.index(tile));
-    Value outer = over(at, perRun, /*rest=*/false);
-    Value first = times(over(at, perRun, /*rest=*/true), height);
-    Value skipped = kernel.index(0);
-    if (overlaps) {
-      Value latest =
-          plan.runRows
-              ? kernel.index(*plan.runRows - height)
-              : Value(arith::SubIOp::create(b, loc, run, kernel.index(height)));
-      Value early = least(first, latest);
-      skipped = arith::SubIOp::create(b, loc, first, early);
-      first = early;
-    }
+    places.push_back(tileAt(plus(group, kernel.index(tile))));
     Value place = left;
     {
       LaneReader::Scope scope(reader);
-      bindLoops(outerRows(), outer);
+      bindLoops(outerRows(), places.back().outer);
       for (unsigned loop : outerRows())
         place =
             plus(place, times(reader.at(getAffineDimExpr(loop, b.getContext())),
                               plan.strides[loop]));
     }
     if (plan.run != 0)
-      place = plus(place, times(first, plan.strides[plan.rows.back()]));
-    places.push_back({outer, first, skipped});
+      place = plus(place,
+                   times(places.back().first, plan.strides[plan.rows.back()]));
     lefts.push_back(place);
   }
 
@@ -371,11 +378,9 @@ void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
             b, loc, sums[row * vectors + column], square,
             ValueRange{kernel.index(row), kernel.index(column * dotLanes)});
     }
-  for (auto [tile, place] : llvm::enumerate(places)) {
-    LaneReader::Scope scope(reader);
-    bindLoops(outerRows(), place.outer);
-    finishRows(int64_t(tile), place.first, place.skipped, columns);
-  }
+  if (usesTiles())
+    return keepTiles(places);
+  finishTile(places[0], columns);
 }
 
 void emitDots(Kernel &kernel, linalg::GenericOp root, const DotPlan &plan,

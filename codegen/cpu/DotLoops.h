@@ -1,8 +1,8 @@
 //===- DotLoops.h - the loops around dot products ---------------*- C++ -*-===//
 //
-// What DotEmitter.cpp (the loops), DotSums.cpp (the instructions, and what
-// follows from sums) and DotPanel.cpp (the right factor where it is not packed)
-// share.
+// What DotEmitter.cpp (the loops), DotSums.cpp (the instructions),
+// DotFinish.cpp (what follows from sums) and DotPanel.cpp (the right factor
+// where it is not packed) share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_DOTLOOPS_H
@@ -14,6 +14,8 @@ namespace keratin {
 
 /// Columns of an instruction, and of a vector of sums.
 inline constexpr int64_t dotLanes = 16;
+/// Numbers that tell which tile of sums is kept (DotFinish.cpp).
+inline constexpr int64_t wordsOfTile = 4;
 
 /// Emits the loops of a root as its plan says.
 class DotEmitter {
@@ -86,8 +88,19 @@ private:
                    int64_t columns);
   Values stepOfVectors(mlir::Value left, mlir::Value right, int64_t columns,
                        mlir::ValueRange sums);
-  void finishRows(int64_t tile, mlir::Value first, mlir::Value skipped,
-                  int64_t columns);
+  /// Where a tile of rows is: which turn of the loops around its run, its first
+  /// row in that, and the first of its own rows that no other tile has.
+  struct Tile {
+    mlir::Value outer, first, skipped;
+  };
+  Tile tileAt(mlir::Value number);
+  void finishTile(const Tile &tile, int64_t columns);
+  void keepTiles(llvm::ArrayRef<Tile> tiles);
+  void forgetKept();
+  void finishKeptRow(mlir::Value line, int64_t columns);
+  void finishSome(mlir::Value step, int64_t columns);
+  void finishKept(int64_t columns);
+  void finishRow(mlir::Value line, mlir::Value number, int64_t columns);
   void finish(int64_t column, unsigned width, mlir::Value sum);
 
   Kernel &kernel;
@@ -104,6 +117,7 @@ private:
   mlir::Value nextBlock; ///< what a tile is to fetch first of the block to come
   int64_t linesOfStep = 0; ///< that each tile fetches in each step
   mlir::Value square;      ///< [tiles * height][block] sums
+  mlir::Value kept;        ///< the tiles whose sums those are
   mlir::Value shape;       ///< of the tile registers
   bool sharesColumns = false, sharesRows = false;
   std::optional<unsigned> sharedOuter;

@@ -90,6 +90,7 @@ DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
     prefetch(at);
     if (usesTiles()) {
       stepOfTiles(places, place, columns);
+      finishSome(at, columns);
       return {};
     }
     return stepOfVectors(places[0], place, columns, inner);
@@ -186,60 +187,6 @@ DotEmitter::Values DotEmitter::stepOfVectors(Value left, Value right,
               .getResult(0));
   }
   return next;
-}
-
-//===----------------------------------------------------------------------===//
-// Outputs
-//===----------------------------------------------------------------------===//
-
-/// Rows of a tile, from `skipped` on, of which the first is row `first` of the
-/// run.
-void DotEmitter::finishRows(int64_t tile, Value first, Value skipped,
-                            int64_t columns) {
-  auto finishRow = [&](Value row) {
-    Value place = plus(row, kernel.index(tile * height));
-    for (int64_t column = 0; column < columns;) {
-      int64_t width = std::min<int64_t>(
-          columns - column, columns == plan.block ? plan.block : dotLanes);
-      auto type = VectorType::get(width, b.getF32Type());
-      Value sum = vector::LoadOp::create(
-          b, loc, type, square, ValueRange{place, kernel.index(column)});
-      finish(column, unsigned(width), sum);
-      column += width;
-    }
-  };
-  loop(skipped, kernel.index(height), 1, [&](Value row) {
-    Value number = plus(first, row);
-    if (plan.pitch == 0) {
-      bindLoops(runRows(), number);
-      return finishRow(row);
-    }
-    Value pitch = kernel.index(plan.pitch), turn = over(number, pitch, true);
-    Value turns = kernel.index(extent(runRows().back()));
-    Value isRow =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, turn, turns);
-    auto branch = scf::IfOp::create(b, loc, isRow, /*withElse=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    LaneReader::Scope scope(reader);
-    reader.bind(runRows().front(), over(number, pitch, false));
-    reader.bind(runRows().back(), turn);
-    finishRow(row);
-  });
-}
-
-/// Computes and stores what follows from the sums of columns.
-void DotEmitter::finish(int64_t column, unsigned width, Value sum) {
-  Position point;
-  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
-    AffineExpr expr = getAffineDimExpr(loop, b.getContext());
-    if (loop == plan.lane)
-      expr = expr + column;
-    else if (llvm::is_contained(plan.sums, loop) || extent(loop) == 1)
-      expr = getAffineConstantExpr(0, b.getContext());
-    point.push_back(expr);
-  }
-  storeOutputs(reader, root, outputs, point, width, sum);
 }
 
 } // namespace keratin
