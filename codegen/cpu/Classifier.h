@@ -53,6 +53,8 @@ private:
   void pickRowsAhead();
   void pickAdded();
   void pickFar();
+  std::optional<int64_t> elementsOfBlock(const Access &access);
+  void pickNextBlocks();
   void pickDirection();
   void pickReductions();
   void orderLoops();

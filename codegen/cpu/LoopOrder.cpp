@@ -206,8 +206,10 @@ int64_t Classifier::bytesWalked(const Access &access) {
 /// again, as in the gradient of a kernel, which is a sum over all images; and
 /// where it does not hold a block of weights beside the next one.
 void Classifier::blockReductions() {
-  constexpr int64_t cacheBytes = 384 << 10;
-  int64_t bytes = 0, depthOfBlock = 256;
+  constexpr int64_t cacheBytes = 96 << 10, manySums = 1 << 20;
+  // Of many sums, which go to the third cache and back, in fewer blocks.
+  int64_t bytes = 0,
+          depthOfBlock = bytesOf(root->getResult(0)) < manySums ? 256 : 448;
   for (const Access &access : accesses)
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
   if (tiling.blocked) {

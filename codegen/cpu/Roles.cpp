@@ -591,6 +591,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickRowsAhead();
   pickAdded();
   pickFar();
+  pickNextBlocks();
   pickDirection();
   tiling.shared = pickShared();
   pickSharedWith();

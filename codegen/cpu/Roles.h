@@ -80,6 +80,14 @@ struct Tiling {
   /// What is far from step to step of the innermost reduction: not in one run
   /// that is fetched ahead anyway.
   llvm::SmallVector<Access> far;
+  /// What the next block of the reduction reads of a factor, which is one run
+  /// of memory: tiles ask for it while they compute this one.
+  struct NextBlock {
+    Access access;
+    int64_t elements; ///< asked for in a step of a tile
+    int64_t tiles;    ///< in how many tiles
+  };
+  llvm::SmallVector<NextBlock> nextBlocks;
   /// Whether calls go through the blocks of columns in turns from the first to
   /// the last and from the last to the first (Kernel::goesBack).
   bool alternates = false;

@@ -344,27 +344,32 @@ void TileEmitter::findNextBlock(Value number) {
   nextStart = arith::SelectOp::create(b, loc, isLast, start, block.first);
 }
 
-/// Which of the tiles of a block this one is.
-Value TileEmitter::numberOfTile() {
+/// Which of the tiles of a block this one is, at most `most`: of a block of
+/// columns, or of the reduction.
+Value TileEmitter::numberOfTile(int64_t most, bool ofColumns) {
   Value number = kernel.index(0);
   for (const Tiling::Level &level : tiling.levels) {
-    if (level.kind == Tiling::Kind::Columns) {
+    if (level.kind == Tiling::Kind::Columns && ofColumns) {
       number = kernel.index(0);
       continue;
     }
-    auto [from, to] = range(level.loop, 1, /*shared=*/false);
+    if (level.kind == Tiling::Kind::Blocks && !ofColumns)
+      continue;
+    auto [from, to] =
+        ofColumns
+            ? range(level.loop, 1, /*shared=*/false)
+            : std::pair(kernel.index(0), kernel.loopExtent(root, level.loop));
     Value at = reader.at(getAffineDimExpr(level.loop, b.getContext()));
     Value turns = arith::SubIOp::create(b, loc, to, from);
     at = arith::SubIOp::create(b, loc, at, from);
-    if (level.kind == Tiling::Kind::Rows) {
-      Value rows = kernel.index(tiling.size.rows);
-      turns = arith::CeilDivUIOp::create(b, loc, turns, rows);
-      at = arith::DivUIOp::create(b, loc, at, rows);
+    if (int64_t step = stepOf(level); step != 1) {
+      turns = arith::CeilDivUIOp::create(b, loc, turns, kernel.index(step));
+      at = arith::DivUIOp::create(b, loc, at, kernel.index(step));
     }
     number = arith::MulIOp::create(b, loc, number, turns);
     number = arith::AddIOp::create(b, loc, number, at);
   }
-  return least(number, tiling.tilesOfPrefetch - 1);
+  return least(number, most);
 }
 
 /// Asks for a part of the next block: each tile has its share of it, and each
@@ -415,7 +420,8 @@ void TileEmitter::prefetch() {
     }
     stride *= extent;
   }
-  add(numberOfTile(), depth * step);
+  add(numberOfTile(tiling.tilesOfPrefetch - 1, /*ofColumns=*/true),
+      depth * step);
   // Into the second cache: the first has enough to hold.
   memref::PrefetchOp::create(b, loc, flatWeights, place, /*isWrite=*/false,
                              /*localityHint=*/2, /*isDataCache=*/true);

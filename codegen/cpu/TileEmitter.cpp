@@ -248,16 +248,20 @@ std::pair<Value, Value> TileEmitter::range(unsigned loop, int64_t step,
   return {kernel.index(0), extent};
 }
 
+/// How far a turn of `level` goes on, which has tiles.
+int64_t TileEmitter::stepOf(const Tiling::Level &level) {
+  if (level.kind == Tiling::Kind::Columns)
+    return int64_t(tiling.size.vectors) * tiling.lanes;
+  if (level.kind != Tiling::Kind::Rows)
+    return 1;
+  return level.loop == tiling.outerRow ? tiling.size.outerRows
+                                       : tiling.size.rows;
+}
+
 /// Which of the turns of `level` this is.
 Value TileEmitter::turnOf(const Tiling::Level &level) {
   Value at = reader.at(getAffineDimExpr(level.loop, b.getContext()));
-  int64_t step = 1;
-  if (level.kind == Tiling::Kind::Columns)
-    step = int64_t(tiling.size.vectors) * tiling.lanes;
-  else if (level.kind == Tiling::Kind::Rows)
-    step = level.loop == tiling.outerRow ? tiling.size.outerRows
-                                         : tiling.size.rows;
-  return arith::DivUIOp::create(b, loc, at, kernel.index(step));
+  return arith::DivUIOp::create(b, loc, at, kernel.index(stepOf(level)));
 }
 
 /// What this call has of a shared level. With two, it has some of the turns

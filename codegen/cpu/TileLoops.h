@@ -47,13 +47,15 @@ private:
                                             bool shared);
   std::pair<mlir::Value, mlir::Value> share(unsigned loop, mlir::Value extent,
                                             int64_t step);
+  int64_t stepOf(const Tiling::Level &level);
   mlir::Value turnOf(const Tiling::Level &level);
   void emitBlocksOf(const Tiling::Level &level, bool shared, Then then);
-  mlir::Value numberOfTile();
   void prefetch();
   void prefetchRows();
   void prefetchAdded();
   void prefetchFar();
+  void prefetchNextBlocks();
+  mlir::Value numberOfTile(int64_t most, bool ofColumns);
   mlir::Value least(mlir::Value value, int64_t bound);
   mlir::Value most(mlir::Value value, mlir::Value bound);
   void emitColumns(bool shared, Then then);

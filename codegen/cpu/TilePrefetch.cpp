@@ -6,6 +6,8 @@
 // of the product need the same buffers.
 //
 // What is far from step to step is in no run that is fetched ahead by itself.
+// Nor is a block of a long reduction, which each tile reads a part of, row by
+// row: all of it is asked for while the block before it is computed.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Classifier.h"
@@ -130,6 +132,146 @@ void TileEmitter::prefetchFar() {
                                  /*isWrite=*/false, /*localityHint=*/3,
                                  /*isDataCache=*/true);
     }
+  }
+}
+
+/// How many elements a block of the reduction has of what `access` reads, where
+/// those are one run of memory, and the next block is the run behind it.
+std::optional<int64_t> Classifier::elementsOfBlock(const Access &access) {
+  unsigned blocked = tiling.outerReductions - (tiling.blockStep == 0 ? 1 : 0);
+  unsigned loop = tiling.reductions[blocked];
+  auto type = cast<RankedTensorType>(access.tensor.getType());
+  int64_t stride = 1;
+  for (int64_t dim = type.getRank(); dim-- > 0;) {
+    AffineExpr expr = access.position[dim];
+    if (expr.isFunctionOfDim(loop)) {
+      int64_t step = laneStep(expr, loop).value_or(0);
+      return step > 0 ? std::optional(step * stride *
+                                      std::max<int64_t>(tiling.blockStep, 1))
+                      : std::nullopt;
+    }
+    int64_t range = 1;
+    for (unsigned inner = 0; inner < root.getNumLoops(); ++inner)
+      if (expr.isFunctionOfDim(inner))
+        range += std::abs(laneStep(expr, inner).value_or(0)) *
+                 (extent(inner).value_or(1) - 1);
+    bool isOutside = llvm::any_of(
+        ArrayRef(tiling.reductions).take_front(blocked),
+        [&](unsigned outer) { return expr.isFunctionOfDim(outer); });
+    if (type.isDynamicDim(dim) || isOutside ||
+        2 * range < type.getDimSize(dim)) // most of it is read by nobody
+      return std::nullopt;
+    stride *= type.getDimSize(dim);
+  }
+  return std::nullopt;
+}
+
+/// Factors that tiles read in pieces, whose blocks come from beyond the second
+/// cache and fit in it.
+void Classifier::pickNextBlocks() {
+  constexpr int64_t line = 64, leastBytes = 512 << 10, mostBytes = 512 << 10;
+  if (!tiling.inBlocks() || !tiling.row || tiling.outerRow ||
+      !tiling.taps.empty() || tiling.reducesLanes || tiling.widened)
+    return;
+  int64_t tiles = 1, steps = 1;
+  for (const Tiling::Level &level : tiling.levels) {
+    if (level.kind == Tiling::Kind::Blocks)
+      continue;
+    std::optional<int64_t> turns = extent(level.loop);
+    if (!turns)
+      return;
+    int64_t step = 1;
+    if (level.kind == Tiling::Kind::Columns)
+      step = int64_t(tiling.size.vectors) * tiling.lanes;
+    else if (level.kind == Tiling::Kind::Rows)
+      step = tiling.size.rows;
+    tiles *= llvm::divideCeil(*turns, step);
+  }
+  for (unsigned loop : tiling.reductions)
+    steps *= turnsInBlock(loop);
+  for (const Access &access : accesses) {
+    bool isFar = llvm::any_of(tiling.far, [&](const Access &far) {
+      return far.tensor == access.tensor;
+    });
+    auto memref = dyn_cast_or_null<TypedValue<MemRefType>>(
+        kernel.memrefOf(access.tensor));
+    if (!memref || !memref.getType().getLayout().isIdentity() ||
+        !memref.getType().getElementType().isIntOrFloat() ||
+        !(access.operand == tiling.blocked ? tiling.panel : isFar))
+      continue;
+    int64_t bytes =
+        llvm::divideCeil(memref.getType().getElementTypeBitWidth(), 8);
+    std::optional<int64_t> elements = elementsOfBlock(access);
+    if (!elements || *elements * bytes > mostBytes ||
+        bytesOf(access.tensor) < leastBytes)
+      continue;
+    int64_t ofStep = llvm::divideCeil(*elements, tiles * steps);
+    ofStep = std::min(ofStep, line / bytes);
+    tiling.nextBlocks.push_back(
+        {access, ofStep, int64_t(llvm::divideCeil(*elements, ofStep * steps))});
+  }
+}
+
+/// Asks for the part of the next block of the reduction that a step of this
+/// tile has.
+void TileEmitter::prefetchNextBlocks() {
+  unsigned blocked = tiling.outerReductions - (tiling.blockStep == 0 ? 1 : 0);
+  unsigned loop = tiling.reductions[blocked];
+  auto add = [&](Value left, Value right) -> Value {
+    return arith::AddIOp::create(b, loc, left, right);
+  };
+  auto scaled = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(b, loc, value, kernel.index(factor));
+  };
+  Value end = block.second;
+  if (tiling.blockStep == 0)
+    end =
+        add(reader.at(getAffineDimExpr(loop, b.getContext())), kernel.index(1));
+  // Which of the steps of a tile this is.
+  Value step = kernel.index(0);
+  int64_t steps = 1;
+  for (unsigned inner :
+       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
+    Value at = reader.at(getAffineDimExpr(inner, b.getContext()));
+    int64_t turns = staticLoopExtent(root, inner);
+    if (isFromBlockToBlock(inner)) {
+      at = arith::SubIOp::create(b, loc, at, block.first);
+      turns = tiling.blockStep;
+    }
+    step = add(scaled(step, turns), at);
+    steps *= turns;
+  }
+  for (const Tiling::NextBlock &next : tiling.nextBlocks) {
+    Value memref = kernel.memrefOf(next.access.tensor);
+    ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();
+    Value flat;
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(&kernel.to().front());
+      ReassociationIndices all(
+          llvm::to_vector(llvm::seq<int64_t>(shape.size())));
+      flat = memref::CollapseShapeOp::create(
+          b, loc, memref, ArrayRef<ReassociationIndices>(all));
+    }
+    Value place = kernel.index(0);
+    int64_t stride = 1;
+    bool isOutside = false;
+    for (size_t dim = shape.size(); dim-- > 0; stride *= shape[dim]) {
+      AffineExpr expr = next.access.position[dim];
+      if (expr.isFunctionOfDim(loop)) {
+        place = add(place, scaled(end, *laneStep(expr, loop) * stride));
+        isOutside = true;
+      } else if (isOutside) {
+        place = add(place, scaled(reader.at(expr), stride));
+      }
+      if (dim == 0) // which may be open
+        break;
+    }
+    Value tile = numberOfTile(next.tiles - 1, /*ofColumns=*/false);
+    place = add(place, scaled(tile, steps * next.elements));
+    place = add(place, scaled(step, next.elements));
+    memref::PrefetchOp::create(b, loc, flat, place, /*isWrite=*/false,
+                               /*localityHint=*/2, /*isDataCache=*/true);
   }
 }
 

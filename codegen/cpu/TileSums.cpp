@@ -257,6 +257,8 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetchAdded();
   if (!tiling.far.empty())
     prefetchFar();
+  if (!tiling.nextBlocks.empty())
+    prefetchNextBlocks();
   for (const Tap &tap : tapsOfRows()) {
     auto next = sums.begin() + tap.row * columns.size() * results;
     for (unsigned column = 0; column < columns.size(); ++column) {

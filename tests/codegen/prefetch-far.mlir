@@ -2,13 +2,19 @@
 
 // The gradient of a 1x1 kernel sums over pixels, of which a tile reads 56 bytes
 // of one factor and two lines of the other: what it reads some pixels on is asked
-// for.
+// for. Of the larger factor so is the run that the next 7 rows of pixels are,
+// 4 elements in each of their steps.
 // CHECK-LABEL: func private @kernel_gradient(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<1x28x28x512xf32>, %[[G:[^:]+]]: memref<1x28x28x128xf32>
+// CHECK:         %[[FLAT:.+]] = memref.collapse_shape %[[X]] {{.+}} into memref<401408xf32>
+// CHECK:         scf.for %[[FROM:.+]] = %c0 to %c28 step %c{{[0-9]+}} {
+// CHECK:           %[[TO:.+]] = arith.minui
 // CHECK:         scf.for %[[W:.+]] = %c0 to %c28 step %c1 iter_args({{.+}}
 // CHECK:           %[[AHEAD:.+]] = arith.addi %{{.+}}, %c16
 // CHECK-COUNT-2:   memref.prefetch %[[X]][%c0, %{{.+}}, %[[AHEAD]], %{{.+}}], read, locality<3>, data
 // CHECK-COUNT-2:   memref.prefetch %[[G]][%c0, %{{.+}}, %[[AHEAD]], %{{.+}}], read, locality<3>, data
+// CHECK:           arith.muli %[[TO]], %c14336
+// CHECK:           memref.prefetch %[[FLAT]][%{{.+}}], read, locality<2>, data
 // CHECK-NOT:       memref.prefetch
 // CHECK:           scf.yield
 func.func private @kernel_gradient(%x: tensor<1x28x28x512xf32>, %g: tensor<1x28x28x128xf32>, %out: tensor<512x128xf32>) -> tensor<512x128xf32> attributes {ktn.kernel = "conv"} {
