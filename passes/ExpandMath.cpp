@@ -114,6 +114,25 @@ struct ExpandExpOfNonPositive : OpRewritePattern<math::ExpOp> {
   VectorMathTarget target;
 };
 
+/// What `x` is times a positive constant, with which `scale` is multiplied.
+Value withoutScale(Value x, double &scale) {
+  constexpr double most = 1024;
+  APFloat factor(0.0F);
+  auto isFactor = [&](Value value) {
+    return matchPattern(value, m_ConstantFloat(&factor)) &&
+           factor.convertToDouble() > 1 / most &&
+           factor.convertToDouble() < most;
+  };
+  while (auto product = x.getDefiningOp<arith::MulFOp>()) {
+    bool first = isFactor(product.getLhs());
+    if (!first && !isFactor(product.getRhs()))
+      break;
+    scale *= factor.convertToDouble();
+    x = first ? product.getRhs() : product.getLhs();
+  }
+  return x;
+}
+
 /// 1 + erf(x), of GELU and of the normal distribution, needs fewer digits.
 struct ExpandErfPlusOne : OpRewritePattern<math::ErfOp> {
   ExpandErfPlusOne(MLIRContext *context, VectorMathTarget target)
@@ -127,10 +146,14 @@ struct ExpandErfPlusOne : OpRewritePattern<math::ErfOp> {
                          matchPattern(sum.getRhs(), m_OneFloat()));
         }))
       return rewriter.notifyMatchFailure(op, "is used for itself");
-    return rewriteWith(rewriter, op, target,
-                       [](VectorMath &math, ValueRange operands) {
-                         return math.erfForSum(operands[0]);
-                       });
+    double scale = 1;
+    Value x = op.getOperand();
+    if (getElementTypeOrSelf(x).isF32()) // others round their products
+      x = withoutScale(x, scale);
+    return rewriteWith(
+        rewriter, op, target, [&](VectorMath &math, ValueRange operands) {
+          return math.erfForSum(scale == 1 ? operands[0] : x, scale);
+        });
   }
   VectorMathTarget target;
 };

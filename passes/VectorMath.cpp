@@ -183,15 +183,55 @@ bool VectorMath::hasIntrinsics() const {
          (!vector || (vector.getRank() == 1 && !vector.isScalable()));
 }
 
-/// The intrinsic `name` of 16 lanes for as many as there are; it `rounds` if
-/// it wants to be told how. The immediate is behind the operands.
+/// What `make` makes of 16 lanes of each of `operands`, for as many as there
+/// are.
+Value VectorMath::inSixteens(ValueRange operands,
+                             function_ref<Value(ArrayRef<Value>)> make) {
+  constexpr int64_t lanes = 16;
+  auto wide = [&](Value operand) {
+    return VectorType::get(lanes, getElementTypeOrSelf(operand));
+  };
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector) {
+    SmallVector<Value> values;
+    for (Value operand : operands)
+      values.push_back(vector::BroadcastOp::create(b, wide(operand), operand));
+    return vector::ExtractOp::create(b, make(values), int64_t(0));
+  }
+  int64_t count = vector.getNumElements();
+  if (count == lanes)
+    return make(llvm::to_vector(operands));
+  Value result = splat(b, type, b.getF32FloatAttr(0));
+  for (int64_t at = 0; at < count; at += lanes) {
+    int64_t size = std::min(lanes, count - at);
+    SmallVector<Value> values;
+    for (Value operand : operands) {
+      Value part = vector::ExtractStridedSliceOp::create(
+          b, operand, ArrayRef(at), ArrayRef(size), ArrayRef<int64_t>(1));
+      if (size != lanes)
+        part = vector::InsertStridedSliceOp::create(
+            b, part, arith::ConstantOp::create(b, b.getZeroAttr(wide(operand))),
+            ArrayRef<int64_t>(0), ArrayRef<int64_t>(1));
+      values.push_back(part);
+    }
+    Value part = make(values);
+    if (size != lanes)
+      part = vector::ExtractStridedSliceOp::create(
+          b, part, ArrayRef<int64_t>(0), ArrayRef(size), ArrayRef<int64_t>(1));
+    result = vector::InsertStridedSliceOp::create(b, part, result, ArrayRef(at),
+                                                  ArrayRef<int64_t>(1));
+  }
+  return result;
+}
+
+/// The intrinsic `name`; it `rounds` if it wants to be told how. The immediate
+/// is behind the operands.
 Value VectorMath::intrinsic(StringRef name, ValueRange operands, bool rounds,
                             std::optional<int32_t> immediate) {
-  constexpr int64_t lanes = 16;
-  auto wide = VectorType::get(lanes, b.getF32Type());
+  auto wide = VectorType::get(16, b.getF32Type());
   Value nothing = splat(b, wide, b.getF32FloatAttr(0));
   Value all = arith::ConstantOp::create(b, b.getI16IntegerAttr(-1));
-  auto call = [&](ArrayRef<Value> values) -> Value {
+  return inSixteens(operands, [&](ArrayRef<Value> values) -> Value {
     SmallVector<Value> arguments(values);
     if (immediate)
       arguments.push_back(
@@ -202,37 +242,7 @@ Value VectorMath::intrinsic(StringRef name, ValueRange operands, bool rounds,
     return LLVM::CallIntrinsicOp::create(b, wide, b.getStringAttr(name),
                                          arguments)
         .getResult(0);
-  };
-  auto vector = dyn_cast<VectorType>(type);
-  if (!vector) {
-    SmallVector<Value> values;
-    for (Value operand : operands)
-      values.push_back(vector::BroadcastOp::create(b, wide, operand));
-    return vector::ExtractOp::create(b, call(values), int64_t(0));
-  }
-  int64_t count = vector.getNumElements();
-  if (count == lanes)
-    return call(llvm::to_vector(operands));
-  Value result = splat(b, type, b.getF32FloatAttr(0));
-  for (int64_t at = 0; at < count; at += lanes) {
-    int64_t size = std::min(lanes, count - at);
-    SmallVector<Value> values;
-    for (Value operand : operands) {
-      Value part = vector::ExtractStridedSliceOp::create(
-          b, operand, ArrayRef(at), ArrayRef(size), ArrayRef<int64_t>(1));
-      if (size != lanes)
-        part = vector::InsertStridedSliceOp::create(
-            b, part, nothing, ArrayRef<int64_t>(0), ArrayRef<int64_t>(1));
-      values.push_back(part);
-    }
-    Value part = call(values);
-    if (size != lanes)
-      part = vector::ExtractStridedSliceOp::create(
-          b, part, ArrayRef<int64_t>(0), ArrayRef(size), ArrayRef<int64_t>(1));
-    result = vector::InsertStridedSliceOp::create(b, part, result, ArrayRef(at),
-                                                  ArrayRef<int64_t>(1));
-  }
-  return result;
+  });
 }
 
 /// 1 / x (1 + 2^-14) for positive numbers that are far from the ends of the
@@ -444,37 +454,6 @@ Value VectorMath::swish(Value x) {
   Value one = constant(1.0), divisor = add(z, one);
   Value r = reciprocalTo14Bits(divisor);
   return mul(x, fma(fma(negate(divisor), r, one), r, r));
-}
-
-/// |x| < 0.9375: x + x p(x^2). Beyond, f32: 1 - 1/p(|x|)^8; f64:
-/// 1 - e^(-x^2) p((|x| - 2) / (|x| + 2)).
-Value VectorMath::erf(Value x) {
-  Value magnitude = abs(x);
-  Value small = fma(magnitude, horner(mul(x, x), table.erfSmall), magnitude);
-  Value rest;
-  if (isDouble()) {
-    Value y = atMost(magnitude, 6.0); // erf is 1 from 5.93 on
-    Value two = constant(2.0);
-    Value t = div(sub(y, two), add(y, two));
-    rest = mul(expFlushed(negate(mul(y, y))), horner(t, table.erfLarge));
-  } else {
-    Value p = horner(magnitude, table.erfLarge);
-    for (int squaring = 0; squaring < 3; ++squaring)
-      p = mul(p, p);
-    rest = div(constant(1.0), p);
-  }
-  Value large = sub(constant(1.0), rest);
-  return withSignOf(select(lessThan(magnitude, constant(0.9375)), small, large),
-                    x);
-}
-
-Value VectorMath::erfForSum(Value x) {
-  if (isDouble())
-    return erf(x);
-  Value y = atMost(atLeast(x, -table.erfIsOne), table.erfIsOne);
-  Value u = mul(y, y);
-  return dividedByPositive(mul(y, horner(u, table.erfNumerator)),
-                           horner(u, table.erfDenominator));
 }
 
 //===----------------------------------------------------------------------===//

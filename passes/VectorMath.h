@@ -19,9 +19,9 @@ struct VectorMathTarget {
 };
 
 /// Writes elementary functions as straight lines of `arith` and `math.fma`, and
-/// of three intrinsics of AVX-512 where the target has it: no table, no call,
-/// and no branch but for large angles and quotients. Special values and gradual
-/// underflow are right.
+/// of four intrinsics of AVX-512 where the target has it: no table in memory,
+/// no call, and no branch but for large angles and quotients. Special values
+/// and gradual underflow are right.
 ///
 /// Largest errors in units of the last place, over all f32 values (tests/ulp):
 /// exp 1.1, log 1.0, log1p 1.6, expm1 1.6, tanh 2.6, sigmoid 2.8, erf 3.0, sin
@@ -49,8 +49,9 @@ public:
   /// x / (1 + e^-x).
   mlir::Value swish(mlir::Value x);
   mlir::Value erf(mlir::Value x);
-  /// erf to 6.1 ulp (f32), for sums with numbers that are not smaller.
-  mlir::Value erfForSum(mlir::Value x);
+  /// erf of scale x, to 6.1 ulp (f32), for sums with numbers that are not
+  /// smaller: 1 + erf |x| is off by 3.1 ulp, with AVX-512 by 1.
+  mlir::Value erfForSum(mlir::Value x, double scale = 1);
   /// Up to |x| = 2^45 (f64: 1e5); beyond, the angle loses digits and results
   /// only stay in [-1, 1].
   mlir::Value sin(mlir::Value x);
@@ -121,8 +122,13 @@ private:
   mlir::Value dividedByOneToTwo(mlir::Value x, mlir::Value divisor);
   mlir::Value dividedByPositive(mlir::Value x, mlir::Value divisor);
   bool hasIntrinsics() const;
+  mlir::Value
+  inSixteens(mlir::ValueRange operands,
+             llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)> make);
   mlir::Value intrinsic(llvm::StringRef name, mlir::ValueRange operands,
                         bool rounds, std::optional<int32_t> immediate = {});
+  mlir::Value lookUp(mlir::Value number, llvm::ArrayRef<float> pieces);
+  mlir::Value erfInPieces(mlir::Value x, double scale);
   mlir::Value reciprocalTo14Bits(mlir::Value x);
   mlir::Value aboveFloor(mlir::Value x);
   mlir::Value quotientBy(mlir::Value x, mlir::Value divisor,

@@ -34,6 +34,12 @@ struct VectorMathTable {
 
 extern const VectorMathTable f32MathTable, f64MathTable;
 
+/// erf(y) as polynomials of f = 8 y - k, |f| <= 1/2, for k = 0 to 31: for each
+/// power of f, lowest first, the coefficients of all k. 1 for the last k. f32
+/// only.
+extern const llvm::ArrayRef<llvm::ArrayRef<float>> f32ErfPieces;
+inline constexpr double f32ErfPiecesOfOne = 8, f32ErfPiecesEnd = 31.25;
+
 } // namespace keratin
 
 #endif // KERATIN_PASSES_VECTORMATHTABLE_H

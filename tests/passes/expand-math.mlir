@@ -242,9 +242,19 @@ func.func @quotient(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
 // CHECK-COUNT-2: arith.select
 // CHECK-NOT:     arith.{{select|divf}}
 // CHECK:         return
+// AVX-512 picks the coefficients of a short polynomial from registers, and a
+// constant factor of x is one of theirs.
+// AVX512-LABEL: func @erf_plus_one(
+// AVX512:         %[[PIECES:.+]] = arith.constant dense<4.000000e+00>
+// AVX512:         math.fma %{{.+}}, %[[PIECES]]
+// AVX512-COUNT-5: llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.ps.512"
+// AVX512-NOT:     arith.{{mulf|divf}}
+// AVX512:         return
 func.func @erf_plus_one(%x: vector<16xf32>) -> vector<16xf32> {
   %one = arith.constant dense<1.0> : vector<16xf32>
-  %0 = math.erf %x : vector<16xf32>
+  %half = arith.constant dense<0.5> : vector<16xf32>
+  %y = arith.mulf %x, %half : vector<16xf32>
+  %0 = math.erf %y : vector<16xf32>
   %1 = arith.addf %0, %one : vector<16xf32>
   return %1 : vector<16xf32>
 }

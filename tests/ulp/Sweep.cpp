@@ -19,6 +19,8 @@ static double swish(double x) {
   return x / (1 + std::exp(-x));
 }
 
+static double onePlusErf(double x) { return 1 + std::erf(std::fabs(x)); }
+
 /// The bounds of passes/VectorMath.h.
 static constexpr Function table[] = {
     {"exp", "%y = math.exp %a : TYPE", std::exp, 1.1, infinity},
@@ -27,6 +29,12 @@ static constexpr Function table[] = {
     {"expm1", "%y = math.expm1 %a : TYPE", std::expm1, 1.6, infinity},
     {"tanh", "%y = math.tanh %a : TYPE", std::tanh, 2.6, infinity},
     {"erf", "%y = math.erf %a : TYPE", std::erf, 3.0, infinity},
+    // Below 0 the sum cancels: there its error is that of erf, which is odd.
+    {"erf_plus_one", R"(%one = arith.constant ONE
+        %magnitude = math.absf %a : TYPE
+        %e = math.erf %magnitude : TYPE
+        %y = arith.addf %e, %one : TYPE)",
+     onePlusErf, 3.1, infinity},
     {"sin", "%y = math.sin %a : TYPE", std::sin, 1.8, 0x1p45},
     {"cos", "%y = math.cos %a : TYPE", std::cos, 1.8, 0x1p45},
     // As ktn.sigmoid is written: e^-|x| over 1 + e^-|x|, or 1 over it.

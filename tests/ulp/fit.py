@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Fits the f64 polynomials of passes/VectorMathTable.cpp and prints its table rows.
+"""Fits the f64 polynomials and the pieces of erf of passes/VectorMathTable.cpp.
+
+Prints the rows of its table.
 
 Remez exchange in 60 digits (needs mpmath), weighted for the error relative to
 the function, then each coefficient is rounded to a double. The powers below are
 what the sequences multiply the polynomial with: see passes/VectorMath.cpp.
 """
+import struct
+
 import mpmath as mp
 
 mp.mp.dps = 60
@@ -57,7 +61,42 @@ def show(name, target, weight, powers, low, high):
     print(f"{name}[] = {{" + ", ".join(map(repr, c)) + "};", flush=True)
 
 
+def pieces(name, target, width, count, degree):
+    """Rows of f32 coefficients, one a power, of polynomials around k width."""
+    rows, half = [[] for _ in range(degree + 1)], mp.mpf(1) / 2
+    worst = 0
+    for k in range(count):
+        if k == count - 1:  # all that is behind
+            c = [mp.mpf(1)] + [mp.mpf(0)] * degree
+        else:
+            # Through the zeros of a Chebyshev polynomial; around 0, where the
+            # first half is not used, without a constant.
+            low = 0 if k else 1
+            n = degree + 1 - low
+            at = [half * mp.cos(mp.pi * (i + half) / n) for i in range(n)]
+            if not k:
+                at = [(f + half) / 2 for f in at]
+            c = [mp.mpf(0)] * low + list(mp.lu_solve(
+                mp.matrix([[f**p for p in range(low, degree + 1)] for f in at]),
+                mp.matrix([target((k + f) * width) for f in at])))
+        c = [mp.mpf(struct.unpack("f", struct.pack("f", float(a)))[0]) for a in c]
+        for row, a in zip(rows, c):
+            row.append(float(a))
+        for i in range(201):
+            f = mp.mpf(i - 100) / 200
+            y = (k + f) * width
+            if y > 0:
+                y_hat = sum(a * f**p for p, a in enumerate(c))
+                worst = max(worst, abs(y_hat / target(y) - 1))
+    print(f"// {name}: relative error 2^{float(mp.log(worst, 2)):.1f}")
+    for power, row in enumerate(rows):
+        numbers = (f"{a:.9g}" if a % 1 else f"{a:.1f}" for a in row)
+        print(f"static constexpr float {name}{power}[] = {{" +
+              ", ".join(number + "F" for number in numbers) + "};", flush=True)
+
+
 if __name__ == "__main__":
+    pieces("f32ErfPiece", mp.erf, mp.mpf(1) / 8, 32, 4)
     L = "0.3475"
     show("exp", lambda x: (mp.exp(x) - 1 - x) / x**2, lambda x: x**2 * mp.exp(-x),
          range(11), "-" + L, L)
