@@ -22,12 +22,12 @@ Error checkModelName(StringRef name) {
   auto isWord = [](char c) { return isAlnum(c) || c == '_'; };
   if (name.empty() || isDigit(name[0]) || !all_of(name, isWord))
     return createStringError("the model name '" + name +
-                             "' is not a C identifier");
+                             "' is not a C identifier: choose another name");
   if (name.starts_with("ktn") || name.starts_with("keratin") ||
       name.starts_with("_"))
     return createStringError("the model name '" + name +
                              "' begins with 'ktn', 'keratin' or '_', which "
-                             "are reserved");
+                             "are reserved: choose another name");
   return Error::success();
 }
 

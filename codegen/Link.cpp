@@ -24,6 +24,14 @@ static Error aboutFile(Error error, StringRef path) {
                            toString(std::move(error)));
 }
 
+static Error aboutTemporaryFile(std::error_code code) {
+  SmallString<128> folder;
+  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+  return aboutFile(errorCodeToError(code), "a temporary file in " +
+                                               folder.str().str() +
+                                               " (TMPDIR names another)");
+}
+
 /// What went wrong when `stream` was written, such as a full disk. A stream
 /// that is destroyed with an error which nobody took ends the process.
 static std::error_code takeError(raw_fd_ostream &stream) {
@@ -52,7 +60,7 @@ Expected<TemporaryFile> TemporaryFile::create(StringRef suffix,
   SmallString<128> path;
   if (std::error_code code =
           sys::fs::createTemporaryFile("keratin", suffix, descriptor, path))
-    return aboutFile(errorCodeToError(code), "a temporary file");
+    return aboutTemporaryFile(code);
   TemporaryFile file(path.str().str());
   raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
   stream.write(bytes.data(), bytes.size());
@@ -218,7 +226,7 @@ Error linkProgram(StringRef path, StringRef name, int threads, StringRef object,
                              join(compilers, ", "));
   TemporaryDirectory sources;
   if (sources.error)
-    return aboutFile(errorCodeToError(sources.error), "a temporary directory");
+    return aboutTemporaryFile(sources.error);
   const std::pair<StringRef, StringRef> files[] = {
       {"Main.c", embeddedMain},
       {"Pool.c", embeddedPool},

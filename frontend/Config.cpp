@@ -219,8 +219,13 @@ std::string defaultDirectory() {
 /// that was compiled asks; its own variable in the environment goes before the
 /// file.
 void adopt(const Config &config) {
+  std::string threads = environmentVariable("KTN_NUM_THREADS").value_or("");
+  if (threads.find_first_not_of("0123456789") != std::string::npos ||
+      (!threads.empty() && threads.find_first_not_of('0') == std::string::npos))
+    throw Error("$KTN_NUM_THREADS is '" + threads +
+                "' but must be a number of at least 1");
   current = config;
-  ktn_set_num_threads(std::getenv("KTN_NUM_THREADS") ? 0 : config.threads);
+  ktn_set_num_threads(threads.empty() ? config.threads : 0);
 }
 
 /// Calls `use` on the configuration, read first where it was not.
@@ -329,8 +334,13 @@ std::string backend() {
 std::optional<std::string> cache_directory() {
   Config config = withConfig([](Config &config) { return config; });
   std::optional<std::string> directory = config.setCacheDirectory;
-  if (!directory)
+  if (!directory) {
     directory = environmentVariable("KERATIN_CACHE_DIR");
+    if (directory && !directory->empty() &&
+        !std::filesystem::path(*directory).is_absolute())
+      throw Error("$KERATIN_CACHE_DIR is '" + *directory +
+                  "' but must be an absolute path, or empty for none");
+  }
   if (!directory)
     directory = config.cacheDirectory;
   if (!directory)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <unordered_map>
 
@@ -12,6 +13,7 @@ namespace keratin {
 namespace {
 
 constexpr unsigned maxDepth = 256;
+constexpr std::streamoff maxBytes = std::streamoff(64) << 30;
 constexpr unsigned maxRank = 64;
 /// Bytes between the brackets of an affine map, whose parser recurses by term.
 constexpr size_t maxAffineLength = 1 << 14;
@@ -213,10 +215,16 @@ std::string findUnparsable(std::string_view text) {
 }
 
 std::string findUnparsableFile(const std::string &path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return path + ": is a directory, not a file of IR";
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   std::streamoff size = file.tellg();
   if (size <= 0) // a pipe can be read only once
     return "";
+  if (size > maxBytes)
+    return path + ": has more than the limit of " +
+           std::to_string(maxBytes >> 30) + " GiB";
   std::string text(static_cast<size_t>(size), '\0');
   file.seekg(0);
   if (!file.read(text.data(), size) || text.starts_with("ML\xefR"))

@@ -146,7 +146,9 @@ std::string isPrefix(const std::string &text) {
 NamedShapes parseInputShapes(const std::vector<std::string> &texts) {
   NamedShapes shapes;
   for (const std::string &text : texts)
-    shapes.insert(*parseInputShape(text));
+    if (auto shape = *parseInputShape(text); !shapes.insert(shape).second)
+      throw Error("--input-shape: the input '" + shape.first +
+                  "' is given two shapes");
   return shapes;
 }
 

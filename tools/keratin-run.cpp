@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <iostream>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -309,6 +310,9 @@ int main(int argc, char **argv) try {
   if (given.settings.threads != 0)
     K::set_num_threads(given.settings.threads);
   return runModel(given);
+} catch (const std::bad_alloc &) {
+  printErrors("out of memory");
+  return 1;
 } catch (const std::exception &error) {
   printErrors(error.what());
   return 1;

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
+#include <new>
 #include <optional>
 
 namespace K = keratin::backend;
@@ -94,7 +95,11 @@ int main(int argc, char **argv) try {
   if (!given.dump.empty()) {
     options.dumpAfter = given.dump[0];
     options.dumpDirectory = given.dump[1];
-    std::filesystem::create_directories(options.dumpDirectory);
+    std::error_code code;
+    std::filesystem::create_directories(options.dumpDirectory, code);
+    if (code)
+      throw Error("--dump-ir-after: the folder " + options.dumpDirectory +
+                  " cannot be made: " + code.message());
   }
   K::ArenaInfo arena = {};
   options.arena = [&](const K::ArenaInfo &told) { arena = told; };
@@ -103,6 +108,9 @@ int main(int argc, char **argv) try {
     printKernels(std::cout, kernels, arena);
   finishOutput();
   return 0;
+} catch (const std::bad_alloc &) {
+  printErrors("out of memory");
+  return 1;
 } catch (const std::exception &error) {
   printErrors(error.what());
   return 1;

@@ -116,6 +116,9 @@ Contents readContents(const std::string &path, bool spills) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return readArchive(*openDirectory(path));
+  if (std::filesystem::is_fifo(path, ignored))
+    throw Error("it is a pipe, and models are read in no order: save it to a "
+                "file first");
   std::string start = firstBytes(path);
   if (start.starts_with(zipMagic))
     return readArchive(*openZip(path, {}, spills));

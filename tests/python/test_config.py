@@ -31,6 +31,23 @@ def configure(home, section, **keys):
     (home / "keras.json").write_text(json.dumps({"keratin": section, **keys}))
 
 
+@pytest.mark.parametrize("name, value, words", [
+    ("KTN_NUM_THREADS", "many", "a number of at least 1"),
+    ("KTN_NUM_THREADS", "0", "a number of at least 1"),
+    ("KTN_NUM_THREADS", "-2", "a number of at least 1"),
+    ("KERATIN_CACHE_DIR", "here", "an absolute path, or empty for none"),
+])
+def test_tells_what_is_wrong_with_a_variable(tmp_path, name, value, words):
+    result = run(tmp_path, "K.eval(K.variable([1.0]) + 1)", **{name: value})
+    assert f"${name} is '{value}' but must be {words}" in result.stderr
+
+
+def test_empty_variables_are_none(tmp_path):
+    code = "print(K.cache_directory(), K.eval(K.variable([1.0]) + 1))"
+    result = run(tmp_path, code, KTN_NUM_THREADS="", KERATIN_CACHE_DIR="")
+    assert result.stdout.split() == ["None", "[2.]"]
+
+
 def test_reads_target_threads_and_cache(tmp_path):
     cache = str(tmp_path / "cache")
     configure(tmp_path, {"target": "x86-64-v2", "threads": 3, "cache": cache},
