@@ -349,9 +349,11 @@ std::optional<std::string> cache_directory() {
 }
 
 void overrideCacheDirectory(const std::optional<std::string> &directory) {
-  withConfig([&](Config &config) {
-    config.setCacheDirectory = directory.value_or("");
-  });
+  // The process may go elsewhere.
+  std::string path = directory.value_or("");
+  if (!path.empty())
+    path = std::filesystem::absolute(path).string();
+  withConfig([&](Config &config) { config.setCacheDirectory = path; });
 }
 
 void set_config_source(std::shared_ptr<const ConfigSource> source) {

@@ -299,6 +299,8 @@ Tensor repeat(const Tensor &x, int64_t n) {
   if (ndim(x) != 2)
     throw Error("repeat: the tensor has shape " + shapeName(int_shape(x)) +
                 " but must have 2 axes");
+  if (n < 0) // which would leave the extent as it is
+    throw Error("repeat: n is " + std::to_string(n) + " but must be 0 or more");
   return broadcast_to(expand_dims(x, 1), {-1, n, -1});
 }
 

@@ -42,6 +42,13 @@ def test_tells_what_is_wrong_with_a_variable(tmp_path, name, value, words):
     assert f"${name} is '{value}' but must be {words}" in result.stderr
 
 
+def test_a_cache_stays_where_it_was_set(tmp_path):
+    code = ("import os; K.set_cache_directory('here'); os.chdir('/')\n"
+            "print(K.cache_directory())")
+    start = f"import os; os.chdir({str(tmp_path)!r})\n"
+    assert run(tmp_path, start + code).stdout.split() == [str(tmp_path / "here")]
+
+
 def test_empty_variables_are_none(tmp_path):
     code = "print(K.cache_directory(), K.eval(K.variable([1.0]) + 1))"
     result = run(tmp_path, code, KTN_NUM_THREADS="", KERATIN_CACHE_DIR="")

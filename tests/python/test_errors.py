@@ -71,6 +71,7 @@ def twice():
         (lambda: matrix()[5], ["5"]),
         (lambda: matrix()[0, 0, 0], ["getitem"]),
         (lambda: K.gradients(3, [matrix()])[0] + 1, []),
+        (lambda: K.repeat(matrix(), -1), ["repeat", "n is -1", "0 or more"]),
         (lambda: K.repeat_elements(matrix(), -1, 0), ["-1"]),
         (lambda: K.tile(matrix(), (1, -2)), ["-2"]),
         (lambda: K.arange(0, 5, 0), ["arange", "step"]),
