@@ -41,8 +41,9 @@ constexpr int64_t largeBytes = 3 << 19;
 constexpr int64_t bandBytes = 1 << 20;
 /// FLOPs that a core does while a byte goes to the third cache or comes back.
 constexpr int64_t flopsOfByte = 4;
-/// Bands that threads find enough of.
-constexpr int64_t mostPieces = 16;
+/// Bands that are done at the same time: enough for few threads, more where
+/// their buffers are a part of what whole images would take.
+constexpr int64_t fewestPieces = 4, mostPieces = 16, partOfWhole = 2;
 
 /// A call in a chain: its result is operand `input` of the next one.
 struct Link {
@@ -88,6 +89,7 @@ private:
   void addBorderInFront(Chain &chain);
   std::optional<Chain> chainAround(func::CallOp call);
   std::optional<BandPlan> plan(Chain &chain);
+  int64_t piecesOf(Chain &chain, const BandPlan &plan);
   void rewrite(Chain &chain, const BandPlan &plan);
   func::FuncOp bandKernel(KernelRows &rows, int64_t count);
 
@@ -178,8 +180,8 @@ static bool isLeftOut(Link &border, Link &window) {
   if (kernel->getAttrOfType<StringAttr>("ktn.kernel") != "pad")
     return false;
   auto pads = kernel.getOps<tensor::PadOp>();
-  return !pads.empty() && readsAroundBorder(window.rows.kernel(), window.input,
-                                            *pads.begin());
+  return !pads.empty() &&
+         readsAroundBorder(window.rows.kernel(), window.input, *pads.begin());
 }
 
 /// The chain with the window `call` in its middle.
@@ -352,6 +354,27 @@ static llvm::StringRef layerOf(func::CallOp call) {
   return name ? name.getName().strref() : call.getCallee();
 }
 
+/// How many bands may be done at the same time, with buffers for each.
+int64_t Bander::piecesOf(Chain &chain, const BandPlan &plan) {
+  if (!parallel)
+    return 1;
+  int64_t ofBand = 1, ofImage = 0;
+  for (auto [link, part] : llvm::zip_equal(chain, plan.rows))
+    if (&link != &chain.back()) {
+      ofBand += link.bytesOf(part);
+      ofImage += link.bytesOf(link.rows.rows());
+    }
+  int64_t images = chain.back().type().getDimSize(0);
+  if (ShapedType::isDynamic(images))
+    return mostPieces;
+  uint64_t bands = llvm::SaturatingMultiply<uint64_t>(plan.bands, images);
+  uint64_t pieces = llvm::SaturatingMultiply<uint64_t>(ofImage, images) /
+                    ofBand / partOfWhole;
+  pieces = std::clamp<uint64_t>(llvm::alignDown(pieces, fewestPieces),
+                                fewestPieces, mostPieces);
+  return int64_t(std::min(pieces, bands));
+}
+
 void Bander::rewrite(Chain &chain, const BandPlan &plan) {
   func::CallOp last = chain.back().call;
   OpBuilder b(last);
@@ -425,15 +448,13 @@ void Bander::rewrite(Chain &chain, const BandPlan &plan) {
       getAsIndexOpFoldResult(b.getContext(), part.getShape()), ones);
   scf::YieldOp::create(b, loc, joined);
 
-  int64_t pieces = parallel ? std::min(plan.bands, mostPieces) : 1;
-  if (parallel && plan.bands < mostPieces && whole.getDimSize(0) != 1)
-    pieces = mostPieces;
   loop->setAttr(bandsAttr,
                 b.getDictionaryAttr(
                     {b.getNamedAttr("name", b.getStringAttr(name)),
                      b.getNamedAttr("flops", sumOf(b, chain, "ktn.flops")),
                      b.getNamedAttr("bytes", sumOf(b, chain, "ktn.bytes")),
-                     b.getNamedAttr("pieces", b.getI64IntegerAttr(pieces))}));
+                     b.getNamedAttr("pieces", b.getI64IntegerAttr(
+                                                  piecesOf(chain, plan)))}));
   last.getResult(0).replaceAllUsesWith(loop.getResult(0));
   for (Link &link : llvm::reverse(chain)) {
     replaced.insert(link.rows.kernel());

@@ -481,6 +481,7 @@ LogicalResult BufferPlan::run() {
   if (failed(visit(function.front())))
     return failure();
   findInPlace();
+  makeInPlace();
 
   SmallVector<ArenaRequest> requests;
   SmallVector<unsigned> owners;

@@ -94,6 +94,9 @@ public:
 
 private:
   void findInPlace();
+  void makeInPlace();
+  std::optional<unsigned> argumentInPlace(mlir::func::CallOp call,
+                                          unsigned number);
   bool isInPlace(unsigned result, unsigned argument);
   std::optional<std::pair<mlir::func::CallOp, unsigned>>
   onlyWriter(unsigned buffer, mlir::Block *block);

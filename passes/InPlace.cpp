@@ -1,5 +1,10 @@
 //===- InPlace.cpp - results that are written over arguments --------------===//
 //
+// A kernel makes its result where an argument is that nobody reads again, if it
+// reads each element of that before it writes there: its cache lines are near
+// already, and the arena needs one buffer less. The sum of a residual block is
+// made where the input of the block is.
+//
 // The next value of a state of a loop is made where the one before it is, if
 // that was read for the last time: by the kernel that makes it, in order.
 //
@@ -67,6 +72,70 @@ bool BufferPlan::readsInPlace(func::CallOp writer, unsigned destination,
   if (reads)
     shared.emplace_back(kernel, destination);
   return true;
+}
+
+/// The argument of `call`, outside of loops, that destination `number` may be
+/// made in the place of: a buffer of the arena, all of it, of the same size.
+std::optional<unsigned> BufferPlan::argumentInPlace(func::CallOp call,
+                                                    unsigned number) {
+  auto isWhole = [&](const Place *place) {
+    return place && place->steps.empty() && place->strides.empty() &&
+           bufferAt(*place).storage == Storage::Arena &&
+           bufferAt(*place).pieces == 1 && !bufferAt(*place).isKept &&
+           !(bufferAt(*place).bytes == BatchSize{});
+  };
+  const Place *made = find(call.getOperand(number));
+  if (!isWhole(made) || !isDestination(call, number))
+    return std::nullopt;
+  // A tensor of the size of its buffer, which no other kernel writes to.
+  auto type = dyn_cast<MemRefType>(call.getOperand(number).getType());
+  if (!type || !type.hasStaticShape() ||
+      bufferAt(*made).bytes !=
+          BatchSize{type.getNumElements() * elementBytes(type.getElementType()),
+                    0})
+    return std::nullopt;
+  auto writer = onlyWriter(made->buffer, call->getBlock());
+  if (!writer || writer->first != call)
+    return std::nullopt;
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+  for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
+    const Place *old = find(operand);
+    if (kernel.getArgAttr(index, "ktn.in_place") && isWhole(old) &&
+        old->buffer != made->buffer &&
+        bufferAt(*old).bytes == bufferAt(*made).bytes &&
+        bufferAt(*old).life.last <= calls.lookup(call) &&
+        readsInPlace(call, number, old->buffer))
+      return old->buffer;
+  }
+  return std::nullopt;
+}
+
+/// Makes results in the place of arguments of their kernels.
+void BufferPlan::makeInPlace() {
+  for (auto [op, when] : calls) {
+    auto call = cast<func::CallOp>(op);
+    if (call->getBlock() != &function.front())
+      continue;
+    for (unsigned number = 0; number < call.getNumOperands(); ++number) {
+      std::optional<unsigned> old = argumentInPlace(call, number);
+      if (!old)
+        continue;
+      unsigned made = find(call.getOperand(number))->buffer;
+      for (auto &[value, place] : places)
+        if (place.buffer == made)
+          place.buffer = *old;
+      for (auto &[before, list] : copies)
+        for (BufferCopy &copy : list) {
+          if (copy.to.buffer == made)
+            copy.to.buffer = *old;
+          if (copy.from && copy.from->buffer == made)
+            copy.from->buffer = *old;
+        }
+      buffers[*old].life.last = buffers[made].life.last;
+      buffers[made].bytes = {}; // it has no memory of its own
+    }
+  }
 }
 
 /// Makes the next value of a state of `loop` where the one before it is, if

@@ -35,6 +35,8 @@ enum {
   /// often as it can, then it lets others have the CPU in between.
   looks = 1000,
   patience_nanoseconds = 1000000,
+  /// So few parts of its own range a thread does in one call.
+  at_once = 2,
   /// Kernels keep panels and rows on the stack.
   stack_bytes = 8 << 20,
   /// What threads write all the time has a cache line of its own.
@@ -177,6 +179,8 @@ static void do_range(int thread, int is_own) {
     if (left == 0)
       return;
     uint64_t taken = is_own ? left * 3 / 4 : left / 2;
+    if (is_own && left <= at_once)
+      taken = left;
     if (taken == 0)
       taken = 1;
     uint64_t from = is_own ? begin : end - taken;

@@ -23,6 +23,8 @@ struct Work {
 /// Some 10 microseconds of one core: what it takes to hand work to a thread
 /// that has gone to sleep.
 static constexpr int64_t workOfPart = 1 << 20;
+/// Where there is much work, threads are awake: they look for the next of it.
+static constexpr int64_t workOfPartAwake = 1 << 18;
 
 static int64_t tripsAround(Operation *op) {
   uint64_t trips = 1;
@@ -65,6 +67,51 @@ bool hasLittleWork(ModuleOp module) {
   return total < mostWork;
 }
 
+static constexpr int64_t evenly = 4;
+
+/// So many that few threads have the same number of parts each.
+static int64_t evenParts(int64_t parts) {
+  return parts <= 2 ? parts : int64_t(llvm::alignTo(parts, evenly));
+}
+
+namespace {
+/// Tells in how many parts calls of known work are to be done.
+class PartCounter {
+public:
+  int64_t partsOf(func::CallOp call);
+
+private:
+  bool isAwake(func::CallOp call);
+
+  /// The work of functions that call kernels.
+  llvm::DenseMap<Operation *, int64_t> totals;
+};
+} // namespace
+
+/// Whether threads are awake when `call` comes by: there is much work around
+/// it, and it is no small step of a loop.
+bool PartCounter::isAwake(func::CallOp call) {
+  constexpr int64_t leastWork = 100 * workOfPart;
+  auto function = call->getParentOfType<func::FuncOp>();
+  if (!function || call->getParentOfType<scf::ForOp>())
+    return false;
+  auto [known, isNew] = totals.try_emplace(function, 0);
+  if (isNew)
+    function.walk([&](func::CallOp other) {
+      Work work = workOfAll(other);
+      int64_t &total = known->second;
+      total = llvm::SaturatingAdd<uint64_t>(total, work.fixed + work.perBatch);
+    });
+  return known->second >= leastWork;
+}
+
+int64_t PartCounter::partsOf(func::CallOp call) {
+  int64_t work = workOf(call).fixed, parts = work / workOfPart;
+  if (parts < evenly && isAwake(call))
+    parts = std::min(work / workOfPartAwake, evenly);
+  return evenParts(parts);
+}
+
 /// The argument of the function around `call` whose first extent is the batch.
 static Value batchArgument(func::CallOp call) {
   auto function = call->getParentOfType<func::FuncOp>();
@@ -87,6 +134,7 @@ static bool isInBands(func::CallOp call) {
 
 llvm::StringMap<int64_t> mostPartsOfKernels(ModuleOp module) {
   llvm::StringMap<int64_t> parts;
+  PartCounter counter;
   module.walk([&](func::CallOp call) {
     if (isInBands(call))
       return;
@@ -94,20 +142,14 @@ llvm::StringMap<int64_t> mostPartsOfKernels(ModuleOp module) {
     int64_t &most = parts[call.getCallee()];
     most = std::max(most, work.perBatch > 0 && batchArgument(call)
                               ? INT64_MAX
-                              : work.fixed / workOfPart);
+                              : counter.partsOf(call));
   });
   return parts;
 }
 
-static constexpr int64_t evenly = 4;
-
-/// So many that few threads have the same number of parts each.
-static int64_t evenParts(int64_t parts) {
-  return parts <= 2 ? parts : int64_t(llvm::alignTo(parts, evenly));
-}
-
 /// How many parts the work of `call` is worth, from 1 to `most`.
-static Value countParts(OpBuilder &b, func::CallOp call, int64_t most) {
+static Value countParts(OpBuilder &b, func::CallOp call, int64_t most,
+                        PartCounter &counter) {
   Location loc = call.getLoc();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
@@ -117,8 +159,7 @@ static Value countParts(OpBuilder &b, func::CallOp call, int64_t most) {
   Work work = workOf(call);
   Value batch = work.perBatch > 0 && most > 1 ? batchArgument(call) : Value();
   if (!batch)
-    return constant(
-        std::clamp<int64_t>(evenParts(work.fixed / workOfPart), 1, most));
+    return constant(std::clamp<int64_t>(counter.partsOf(call), 1, most));
   batch = tensor::DimOp::create(b, loc, batch, 0);
   Value total = arith::MulIOp::create(b, loc, batch, constant(work.perBatch));
   total = arith::AddIOp::create(b, loc, total, constant(work.fixed));
@@ -133,7 +174,8 @@ static Value countParts(OpBuilder &b, func::CallOp call, int64_t most) {
   return arith::MaxUIOp::create(b, loc, parts, constant(1));
 }
 
-static void adaptCall(func::CallOp call, func::FuncOp kernel) {
+static void adaptCall(func::CallOp call, func::FuncOp kernel,
+                      PartCounter &counter) {
   OpBuilder b(call);
   Location loc = call.getLoc();
   auto cast = [&](Value value, Type type) -> Value {
@@ -162,7 +204,7 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel) {
       arguments.push_back(cast(kept, type));
     }
   if (auto parts = kernel->getAttrOfType<IntegerAttr>(partsAttr)) {
-    Value count = countParts(b, call, parts.getInt());
+    Value count = countParts(b, call, parts.getInt(), counter);
     llvm::append_values(arguments, arith::ConstantIndexOp::create(b, loc, 0),
                         count, count);
   }
@@ -214,10 +256,11 @@ LogicalResult adaptKernelCalls(ModuleOp module) {
         kernel.getNumResults() != call.getNumResults())
       calls.emplace_back(call, kernel);
   });
+  PartCounter counter;
   for (auto [call, kernel] : calls) {
     if (failed(verifyDestinations(call)))
       return failure();
-    adaptCall(call, kernel);
+    adaptCall(call, kernel, counter);
   }
   return success();
 }

@@ -8,6 +8,7 @@
 //     products   0    1    2   ...  P-1          [tiles][K]
 //
 //===----------------------------------------------------------------------===//
+#include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/Winograd.h"
 #include "codegen/cpu/WinogradMath.h"
 
@@ -484,6 +485,8 @@ void WinogradEmitter::finish(int64_t i, int64_t j, Value sum, unsigned width) {
 void emitWinograd(Kernel &kernel, linalg::GenericOp root,
                   const WinogradPlan &plan, ArrayRef<Output> outputs) {
   WinogradEmitter(kernel, root, plan, outputs).run();
+  if (outputs.size() == kernel.results().size())
+    markInPlace(kernel, root);
 }
 
 } // namespace keratin

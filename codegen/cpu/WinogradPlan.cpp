@@ -226,8 +226,9 @@ private:
   }
   TileSize tile(int64_t rows, int64_t stride) const {
     return productTile(rows, vectors(conv.filters),
-                       {cachedRows(stride * bytes), 8}, unit);
+                       {cachedRows(stride * bytes), mostVectors}, unit);
   }
+  TileSize tile(int64_t rows, int64_t stride, int64_t vectors) const;
   int64_t weightBytes(const WinogradPlan &plan) const {
     return plan.points() * conv.channels * plan.panels() * plan.panelWidth() *
            bytes;
@@ -241,13 +242,30 @@ private:
   int64_t costOfOutputs(const WinogradPlan &plan) const;
   int64_t costOfScratch(const WinogradPlan &plan) const;
   double costInParts(WinogradPlan &plan) const;
+  double pickTile(WinogradPlan &plan) const;
 
   const WindowConv &conv;
   const VectorUnit &unit;
   int64_t lanes, bytes;
   bool inParts;
+  static constexpr int64_t mostVectors = 8; ///< of a tile
 };
 } // namespace
+
+/// The best tile of `width` vectors, of as many rows as there are registers and
+/// ways of the cache for.
+TileSize Planner::tile(int64_t rows, int64_t stride, int64_t width) const {
+  int64_t most = std::min({rows, cachedRows(stride * bytes),
+                           (int64_t(unit.registers) - width - 1) / width});
+  TileSize best = {1, unsigned(width)};
+  for (int64_t height = 2; height <= most; ++height) {
+    TileSize size = {unsigned(height), unsigned(width)};
+    if (productCost(rows, vectors(conv.filters), size) <
+        productCost(rows, vectors(conv.filters), best))
+      best = size;
+  }
+  return best;
+}
 
 /// The convolution as sums over the window.
 int64_t Planner::costOfSums() const {
@@ -301,12 +319,15 @@ int64_t Planner::costOf(const WinogradPlan &plan) const {
          costOfScratch(plan);
 }
 
-/// The most turns of `all` that one of `threads` has which share them in
-/// `parts`.
-static int64_t mostTurns(int64_t all, int64_t parts, int64_t threads) {
+/// The most of `all` that one of `threads` has which share it in `parts` of
+/// whole turns of `step`.
+static int64_t mostOfThread(int64_t all, int64_t step, int64_t parts,
+                            int64_t threads) {
+  auto turns = int64_t(llvm::divideCeil(all, step));
   int64_t most = 0, begin = 0;
   for (int64_t thread = 1; thread <= threads; ++thread) {
-    int64_t end = all * (parts * thread / threads) / parts;
+    int64_t end =
+        std::min(turns * (parts * thread / threads) / parts * step, all);
     most = std::max(most, end - begin);
     begin = end;
   }
@@ -316,9 +337,9 @@ static int64_t mostTurns(int64_t all, int64_t parts, int64_t threads) {
 /// In how many pieces a thread does its share of `parts` (runtime/Pool.c).
 static int64_t piecesOf(int64_t parts) {
   int64_t pieces = 0;
-  for (; parts > 0; ++pieces)
-    parts -= std::max<int64_t>(parts * 3 / 4, 1);
-  return pieces;
+  for (; parts > 2; ++pieces)
+    parts -= parts * 3 / 4;
+  return pieces + (parts > 0);
 }
 
 /// What a plan takes when a few threads share it, two or four, as one core
@@ -329,15 +350,16 @@ double Planner::costInParts(WinogradPlan &plan) const {
       mostScratchBytes / (plan.scratchElements() * bytes), 2, mostParts);
   int64_t blocks = blocksOf(plan), panels = plan.panels();
   auto inputs = double(costOfInputs(plan)), cost = double(costOf(plan));
-  // A thread has a share of `all`, which takes `ofAll`, and `again` in each
-  // piece of that.
-  auto mean = [&](int64_t all, int64_t parts, double ofAll, double again) {
+  // A thread has a share of `all`, in turns of `step`, which takes `ofAll`, and
+  // `again` in each piece of that.
+  auto mean = [&](int64_t all, int64_t step, int64_t parts, double ofAll,
+                  double again) {
     double sum = 0;
     for (int64_t threads : {2, 4}) {
       int64_t pieces = piecesOf(int64_t(llvm::divideCeil(parts, threads)));
+      auto share = double(mostOfThread(all, step, parts, threads));
       sum += double(threads) *
-             (ofAll * double(mostTurns(all, parts, threads)) / double(all) +
-              again * double(pieces));
+             (ofAll * share / double(all) + again * double(pieces));
     }
     return sum / 2;
   };
@@ -345,17 +367,40 @@ double Planner::costInParts(WinogradPlan &plan) const {
   plan.shared = severalBlocks ? std::optional(WinogradPlan::Shared::Blocks)
                               : std::nullopt;
   plan.mostParts = !conv.images ? affordable : std::min(blocks, affordable);
-  double least = mean(blocks, std::min(blocks, affordable), cost, 0);
+  double least = mean(images() * plan.tilesOfImage(), plan.block,
+                      std::min(blocks, affordable), cost, 0);
   // Parts of the columns repeat the transforms of the inputs.
   for (int64_t parts : {2, 4, 8, 12, 16}) {
     if (parts > std::min(panels, affordable))
       break;
-    double byColumns = mean(panels, parts, cost - inputs, inputs);
+    double byColumns = mean(vectors(conv.filters), plan.size.vectors, parts,
+                            cost - inputs, inputs);
     if (byColumns >= least)
       continue;
     least = byColumns;
     plan.shared = WinogradPlan::Shared::Columns;
     plan.mostParts = parts;
+  }
+  return least;
+}
+
+/// Gives the plan, whose block is known, its tile; returns what it takes then.
+/// Threads may do better with a tile that gives them equal shares than with
+/// that which one is fastest with.
+double Planner::pickTile(WinogradPlan &plan) const {
+  plan.size = tile(plan.block, plan.rowStride(conv.channels));
+  if (!inParts)
+    return double(costOf(plan));
+  double least = costInParts(plan);
+  WinogradPlan other = plan;
+  int64_t widest = std::min(mostVectors, vectors(conv.filters));
+  for (int64_t width = 1; width <= widest; ++width) {
+    other.size = tile(plan.block, plan.rowStride(conv.channels), width);
+    double cost = costInParts(other);
+    if (cost >= least)
+      continue;
+    least = cost;
+    plan = other;
   }
   return least;
 }
@@ -375,8 +420,7 @@ WinogradPlan Planner::plan(int64_t m) const {
   for (int64_t block = std::min(tiles, mostTiles);
        block >= std::min(tiles, fewestTiles); --block) {
     plan.block = block;
-    plan.size = tile(block, plan.rowStride(conv.channels));
-    double cost = inParts ? costInParts(plan) : double(costOf(plan));
+    double cost = pickTile(plan);
     leastCost = std::min(leastCost, cost);
     if (cost > nearly * leastCost && bestCost <= nearly * leastCost)
       continue;

@@ -33,6 +33,36 @@ func.func private @kernel.large(%x: tensor<1000x1000xf32>, %out: tensor<1000x100
   return %0 : tensor<1000x1000xf32>
 }
 
+// Where there is much work around it, threads are awake, and less is worth
+// handing out, if it is not a step of a loop.
+// CHECK-LABEL: func.func @awake(
+// CHECK-DAG:     %[[FOUR:.+]] = arith.constant 4 : index
+// CHECK:         call @kernel.awake({{.+}}, %[[FOUR]], %[[FOUR]])
+// CHECK:         scf.for
+// CHECK:           %[[ONE:.+]] = arith.constant 1 : index
+// CHECK:           func.call @kernel.awake({{.+}}, %[[ONE]], %[[ONE]])
+func.func @awake(%x: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %out = tensor.empty() : tensor<1000x1000xf32>
+  %0 = call @kernel.large(%x, %out) {ktn.flops = array<i64: 200000000, 0>, ktn.bytes = array<i64: 2000000, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
+  %1 = call @kernel.awake(%0, %out) {ktn.flops = array<i64: 400000, 0>, ktn.bytes = array<i64: 100000, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
+  %2 = scf.for %i = %c0 to %c9 step %c1 iter_args(%state = %1) -> tensor<1000x1000xf32> {
+    %3 = func.call @kernel.awake(%state, %out) {ktn.flops = array<i64: 3600000, 0>, ktn.bytes = array<i64: 900000, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
+    scf.yield %3 : tensor<1000x1000xf32>
+  }
+  return %2 : tensor<1000x1000xf32>
+}
+func.func private @kernel.awake(%x: tensor<1000x1000xf32>, %out: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> attributes {ktn.kernel = "elementwise"} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<1000x1000xf32>) outs(%out : tensor<1000x1000xf32>) {
+  ^bb0(%in: f32, %init: f32):
+    %1 = arith.mulf %in, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<1000x1000xf32>
+  return %0 : tensor<1000x1000xf32>
+}
+
 // A small one stays as it is.
 // CHECK-LABEL: func.func @small(
 // CHECK:         call @kernel.small(%{{[^,]+}}, %{{[^,]+}}) {
