@@ -309,7 +309,17 @@ bool Grouper::growTogether(Members &members) const {
 /// then computed in its place inside of the border.
 void Grouper::growPad(Members &members) {
   Operation *last = members.back();
-  if (last->getNumResults() != 1 || !last->hasOneUse())
+  // A tile of gates ends with what it computes.
+  auto isOfGates = [&](Operation *member) {
+    auto op = dyn_cast<linalg::GenericOp>(member);
+    return op && llvm::any_of(op.getDpsInputs(), [&](Value value) {
+             return value.getDefiningOp() &&
+                    members.contains(value.getDefiningOp()) &&
+                    readsGates(op, value);
+           });
+  };
+  if (last->getNumResults() != 1 || !last->hasOneUse() ||
+      llvm::any_of(members, isOfGates))
     return;
   auto pad = dyn_cast<tensor::PadOp>(*last->user_begin());
   if (pad && isFree(pad) && pad.getConstantPaddingValue() &&

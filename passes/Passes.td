@@ -237,6 +237,27 @@ def SkipUnread : Pass<"ktn-skip-unread", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def SplitWindows : Pass<"ktn-split-windows", "::mlir::func::FuncOp"> {
+  let summary = "Give windows with few outputs more columns";
+  let description = [{
+    Outputs are lanes of a vector, so a convolution with three of them leaves most lanes idle. Where its weights are known
+    and it moves by one, the products of an input with the weights of several taps become columns of one product, and a
+    second op adds each to the output that it belongs to:
+
+        y[w, (t, o)] = sum over c of x[w, c] * k[t, c, o]
+        z[w, o]      = sum over t of y[w + t, (t, o)]
+
+    A cost model chooses the taps: none, those of the innermost way of the window, of the innermost two, and so on.
+
+    Requires: `ktn-lower-to-linalg`.
+  }];
+  let options = [Option<"vectorBits", "vector-bits", "unsigned",
+                        /*default=*/"512", "bits of a vector register">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def FormKernels : Pass<"ktn-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Partition the function into kernels";
   let description = [{

@@ -89,6 +89,11 @@ static void addLayout(OpPassManager &pm, const PipelineOptions &options) {
 
 static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createLowerToLinalg());
+  if (options.optimize) {
+    SplitWindowsOptions windows;
+    windows.vectorBits = options.vectorBits;
+    pm.addNestedPass<func::FuncOp>(createSplitWindows(windows));
+  }
   if (options.precision != Precision::F32) {
     RoundFactorsOptions rounding;
     rounding.type = options.precision;

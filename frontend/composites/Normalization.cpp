@@ -117,6 +117,24 @@ Tensor rms_normalization(const Tensor &x, const Tensor &gamma, const Axes &axis,
                        alongAxes("gamma", gamma, x, axes), {});
 }
 
+/// The mean of each of `groups` groups of a number a channel, at every channel.
+static Tensor meanOfGroups(const Tensor &x, int64_t groups, int64_t axis) {
+  int64_t inGroup = int_shape(x)[axis] / groups;
+  if (inGroup == 1)
+    return x;
+  if (groups == 1)
+    return mean(x, axis, /*keepdims=*/true);
+  std::vector<Dim> split, whole;
+  for (int64_t i = 0; i < ndim(x); ++i) {
+    whole.push_back(extent(x, i));
+    if (i == axis)
+      split.push_back(groups);
+    split.push_back(i == axis ? Dim(inGroup) : extent(x, i));
+  }
+  Tensor y = mean(reshape(x, split), axis + 1, /*keepdims=*/true);
+  return reshape(broadcast_to(y, split), whole);
+}
+
 Tensor group_normalization(const Tensor &x, int64_t groups, const Tensor &gamma,
                            const Tensor &beta, int64_t axis, double epsilon) {
   CalledAs function("group_normalization");
@@ -132,21 +150,20 @@ Tensor group_normalization(const Tensor &x, int64_t groups, const Tensor &gamma,
                 " of a tensor of shape " + shapeName(int_shape(x)) +
                 " is not " + std::to_string(groups) + " equal groups");
 
-  // The channel axis becomes two: groups, and the channels of one.
-  std::vector<Dim> split;
-  std::vector<int64_t> reduced;
-  for (int64_t i = 0; i < ndim(x); ++i) {
-    if (i == axis)
-      split.push_back(groups);
-    split.push_back(i == axis ? Dim(channels / groups) : extent(x, i));
-    if (i != 0)
-      reduced.push_back(i < axis ? i : i + 1);
-  }
-  Tensor y = layer_normalization(reshape(x, split), {}, {}, reduced, epsilon);
-  std::vector<Dim> whole;
-  for (int64_t i = 0; i < ndim(x); ++i)
-    whole.push_back(extent(x, i));
-  return scaleAndShift(reshape(y, whole), alongAxes("gamma", gamma, x, {axis}),
+  // First a mean for each channel: all channels of a place are neighbours, the
+  // few of a group are not worth a vector.
+  std::vector<int64_t> places;
+  for (int64_t i = 1; i < ndim(x); ++i)
+    if (i != axis)
+      places.push_back(i);
+  auto average = [&](const Tensor &y) {
+    Tensor ofChannels = places.empty() ? y : mean(y, places, /*keepdims=*/true);
+    return meanOfGroups(ofChannels, groups, axis);
+  };
+  Tensor centred = x - average(x);
+  Tensor spread = average(square(centred));
+  return scaleAndShift(centred * rsqrt(spread + epsilon),
+                       alongAxes("gamma", gamma, x, {axis}),
                        alongAxes("beta", beta, x, {axis}));
 }
 

@@ -195,6 +195,53 @@ static K::Tensors attentionOutputs(LayerContext &layer,
   return {output};
 }
 
+/// Inputs of more axes, (samples, a, b.., features): attention goes along all
+/// of the axes between, which become one, or along the last of them, and then
+/// the others are samples. Only without a mask.
+static void joinAxes(LayerContext &layer, AttentionCall &call) {
+  const Config &config = layer.config();
+  int64_t rank = K::ndim(call.query);
+  std::vector<int64_t> axes;
+  if (config.has("attention_axes"))
+    axes = config.integers("attention_axes", 0, -maxExtent);
+  for (int64_t &axis : axes)
+    axis += axis < 0 ? rank : 0;
+  std::sort(axes.begin(), axes.end());
+  bool alongAll = axes.empty() || int64_t(axes.size()) == rank - 2;
+  for (size_t i = 0; i < axes.size(); ++i)
+    alongAll &= axes[i] == int64_t(i) + 1;
+  if (!alongAll && axes != std::vector<int64_t>{rank - 2})
+    config.wrong("attention_axes", "all axes between the samples and the "
+                                   "features, or the last of them");
+  if (rank == 3)
+    return;
+  if (call.mask || call.returnsScores)
+    layer.fail("is called with a tensor of shape " +
+               shapeName(K::int_shape(call.query)) +
+               " and a mask or return_attention_scores, which is supported "
+               "for (samples, steps, features)");
+  for (K::Tensor *x : {&call.query, &call.key, &call.value}) {
+    if (K::ndim(*x) != rank)
+      layer.fail("is called with tensors of different ranks");
+    if (alongAll)
+      *x = K::reshape(*x, {K::extent(*x, 0), -1, layer.channels(*x, -1)});
+    else
+      *x = K::reshape(*x, {-1, layer.channels(*x, -2), layer.channels(*x, -1)});
+  }
+}
+
+/// y with the axes of `like`, but for the features.
+static K::Tensor partAxes(const K::Tensor &y, const K::Tensor &like) {
+  if (K::ndim(like) == 3)
+    return y;
+  std::vector<K::Dim> dims;
+  for (int64_t axis = 0; axis + 1 < K::ndim(like); ++axis)
+    dims.push_back(K::extent(like, axis));
+  for (int64_t axis = 2; axis < K::ndim(y); ++axis)
+    dims.push_back(K::extent(y, axis));
+  return K::reshape(y, dims);
+}
+
 static void requireRank3(LayerContext &layer, const AttentionCall &call) {
   for (const K::Tensor &x : {call.query, call.key, call.value})
     if (K::ndim(x) != 3)
@@ -209,11 +256,9 @@ static K::Tensors multiHeadAttention(LayerContext &layer) {
   int64_t keyWidth = config.integer("key_dim", 1);
   int64_t valueWidth = config.integer("value_dim", 1, keyWidth);
   AttentionCall call(layer);
+  K::Tensor given = call.query;
+  joinAxes(layer, call);
   requireRank3(layer, call);
-  if (config.has("attention_axes") &&
-      config.integers("attention_axes", 0, -3) != std::vector<int64_t>{1} &&
-      config.integers("attention_axes", 0, -3) != std::vector<int64_t>{-2})
-    config.wrong("attention_axes", "[1]");
   K::Tensor query = project(layer, "query_dense", call.query, heads, keyWidth);
   K::Tensor key = project(layer, "key_dense", call.key, heads, keyWidth);
   K::Tensor gate;
@@ -229,7 +274,7 @@ static K::Tensors multiHeadAttention(LayerContext &layer) {
     output = output * gate;
   output = projectBack(layer, output, heads, valueWidth,
                        outputFeatures(layer, call.query));
-  return attentionOutputs(layer, call, output, weights);
+  return attentionOutputs(layer, call, partAxes(output, given), weights);
 }
 
 /// Fewer heads of keys and values than of queries: each serves several.

@@ -127,12 +127,42 @@ static K::Tensors broadcastTo(LayerContext &op) {
   return {K::broadcast_to(x, K::Dims(shape))};
 }
 
+/// x with `widths` more elements before and behind those of an axis: its own,
+/// seen in a mirror that lies on the first and the last one (reflect), or
+/// beyond them (symmetric).
+static K::Tensor padMirrored(LayerContext &op, const K::Tensor &x, int64_t axis,
+                             K::PadPair widths, bool symmetric) {
+  auto [before, after] = widths;
+  int64_t extent = K::int_shape(x)[axis], first = symmetric ? 0 : 1;
+  if (before == 0 && after == 0)
+    return x;
+  if (std::min(before, after) < 0 || extent < 0 ||
+      std::max(before, after) > extent - first)
+    op.fail("has 'pad_width' " + std::to_string(std::max(before, after)) +
+            " of axis " + std::to_string(axis) + " of a tensor of shape " +
+            shapeName(K::int_shape(x)) + ": what is mirrored must be in it");
+  auto mirrored = [&](int64_t start, int64_t count) {
+    K::Shape starts(size_t(K::ndim(x)), 0), sizes(size_t(K::ndim(x)), -1);
+    starts[size_t(axis)] = start;
+    sizes[size_t(axis)] = count;
+    return K::reverse(K::slice(x, starts, sizes), axis);
+  };
+  K::Tensors parts;
+  if (before != 0)
+    parts.push_back(mirrored(first, before));
+  parts.push_back(x);
+  if (after != 0)
+    parts.push_back(mirrored(extent - first - after, after));
+  return K::concatenate(parts, axis);
+}
+
 static K::Tensors pad(LayerContext &op) {
   K::Tensor x = firstOperand(op);
   const Json &mode = option(op, "mode");
-  if (mode.is_string() && mode != "constant")
+  bool mirrors = mode == "reflect" || mode == "symmetric";
+  if (mode.is_string() && mode != "constant" && !mirrors)
     op.fail("has 'mode': " + describeJson(mode) +
-            ", but 'constant' is supported");
+            ", but 'constant', 'reflect' and 'symmetric' are supported");
   std::optional<Array> widths =
       numbersOf(option(op, "pad_width"), K::DType::Int64);
   int64_t rank = K::ndim(x);
@@ -151,6 +181,10 @@ static K::Tensors pad(LayerContext &op) {
     op.fail("has 'pad_width': " + describeJson(option(op, "pad_width")) +
             ", but a pair for each of " + std::to_string(rank) +
             " axes is expected");
+  for (int64_t axis = 0; mirrors && axis < rank; ++axis)
+    x = padMirrored(op, x, axis, pairs[size_t(axis)], mode == "symmetric");
+  if (mirrors)
+    return {x};
   const Json &value = option(op, "constant_values", 1);
   return {K::pad(x, pairs, value.is_number() ? value.get<double>() : 0)};
 }

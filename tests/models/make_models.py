@@ -306,6 +306,38 @@ def operators():
     save("operators", [x, n], outputs, normal(3, 4, 6), integers)
 
 
+def uncommon():
+    """What is not in the common image and text models."""
+    x = L.Input((14, 11, 6), name="x")
+    v = L.Input((4, 5, 6, 2), name="v")
+    s = L.Input((20, 12), name="s")
+
+    def mirrored(mode, *widths):
+        return ops.pad(x, [[0, 0], *widths, [0, 0]], mode=mode)
+
+    outputs = [
+        mirrored("reflect", [2, 3], [1, 0]),
+        mirrored("symmetric", [2, 3], [1, 0]),
+        L.Conv2D(3, 5)(mirrored("reflect", [2, 2], [2, 2])),
+        # Few outputs of large windows.
+        L.Conv2D(3, 7, padding="same", activation="tanh")(x),
+        L.Conv2D(2, (3, 5), dilation_rate=(2, 1))(x),
+        L.Conv1D(3, 9, padding="causal", dilation_rate=2)(s),
+        L.Conv3D(2, 3, padding="same")(v),
+        L.GroupNormalization(3)(x),
+        L.GroupNormalization(1)(s),
+        L.GroupNormalization(-1)(v),
+        L.GroupNormalization(2, axis=1)(x),
+        # Attention along several axes, and along one of several.
+        L.MultiHeadAttention(2, 3)(x, x),
+        L.MultiHeadAttention(2, 3, attention_axes=(2,))(x, x),
+        # Parts of the columns of a product, then a border.
+        L.DepthwiseConv1D(7, padding="same")(ops.glu(L.Conv1D(64, 1)(s))),
+    ]
+    save("uncommon", [x, v, s], outputs, normal(2, 14, 11, 6),
+         normal(2, 4, 5, 6, 2), normal(2, 20, 12))
+
+
 if __name__ == "__main__":
     for family in (
         activations,
@@ -315,6 +347,7 @@ if __name__ == "__main__":
         recurrent,
         attention,
         operators,
+        uncommon,
     ):
         keras.utils.set_random_seed(1)
         family()

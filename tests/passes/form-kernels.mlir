@@ -391,3 +391,43 @@ func.func @crossed(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   } -> tensor<8x8xf32>
   return %a, %c : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+#gx = affine_map<(m, g, n, k) -> (m, k)>
+#gw = affine_map<(m, g, n, k) -> (k, g, n)>
+#gy = affine_map<(m, g, n, k) -> (m, g, n)>
+#first = affine_map<(d0, d1) -> (d0, 0, d1)>
+#second = affine_map<(d0, d1) -> (d0, 1, d1)>
+#here = affine_map<(d0, d1) -> (d0, d1)>
+
+// What reads the gates of a product ends its kernel: the border is another one's.
+// CHECK-LABEL: func @padded_gates(
+// CHECK:         call @kernel.matmul(
+// CHECK:         return
+// CHECK:       func.func private @kernel.matmul(
+// CHECK-SAME:    -> tensor<4x16xf32> attributes {ktn.kernel = "matmul"}
+func.func @padded_gates(%x: tensor<4x8xf32>, %w: tensor<8x2x16xf32>) -> tensor<4x18xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x2x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x2x16xf32>) -> tensor<4x2x16xf32>
+  %y = linalg.generic {indexing_maps = [#gx, #gw, #gy], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%x, %w : tensor<4x8xf32>, tensor<8x2x16xf32>) outs(%f : tensor<4x2x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %s = arith.addf %m, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4x2x16xf32>
+  %e2 = tensor.empty() : tensor<4x16xf32>
+  %g = linalg.generic {indexing_maps = [#first, #second, #here], iterator_types = ["parallel", "parallel"]}
+    ins(%y, %y : tensor<4x2x16xf32>, tensor<4x2x16xf32>) outs(%e2 : tensor<4x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    linalg.yield %m : f32
+  } -> tensor<4x16xf32>
+  %p = tensor.pad %g low[0, 1] high[0, 1] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<4x16xf32> to tensor<4x18xf32>
+  return %p : tensor<4x18xf32>
+}
