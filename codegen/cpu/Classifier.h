@@ -17,6 +17,10 @@ inline constexpr int64_t panelBytes = 128 << 10;
 /// Bytes of a block of weights that stays in the second cache beside the next.
 inline constexpr int64_t weightBlockBytes = 256 << 10;
 
+/// Bytes between the elements that `access` reads in turns of `loop`; 1 when
+/// that is not known.
+int64_t bytesApart(const Access &access, unsigned loop);
+
 /// Bytes of `tensor`, of one image where their number is not known.
 int64_t bytesOf(mlir::Value tensor);
 
@@ -55,6 +59,8 @@ private:
   void pickFar();
   std::optional<int64_t> elementsOfBlock(const Access &access);
   void pickNextBlocks();
+  std::optional<int64_t> rowsOfColumns();
+  void pickCopied();
   void pickDirection();
   void pickReductions();
   void orderLoops();

@@ -205,9 +205,7 @@ unsigned lanesOf(Value tensor, const VectorUnit &unit) {
 // Roles
 //===----------------------------------------------------------------------===//
 
-/// Bytes between the elements that `access` reads in turns of `loop`; 1 when
-/// that is not known.
-static int64_t bytesApart(const Access &access, unsigned loop) {
+int64_t bytesApart(const Access &access, unsigned loop) {
   auto type = cast<RankedTensorType>(access.tensor.getType());
   int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8), stride = 0;
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
@@ -592,6 +590,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickAdded();
   pickFar();
   pickNextBlocks();
+  pickCopied();
   pickDirection();
   tiling.shared = pickShared();
   pickSharedWith();

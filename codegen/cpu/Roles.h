@@ -80,6 +80,10 @@ struct Tiling {
   /// What is far from step to step of the innermost reduction: not in one run
   /// that is fetched ahead anyway.
   llvm::SmallVector<Access> far;
+  /// What rows multiply, where it is copied tile by tile before the columns
+  /// begin; and how many elements of it at a time, at most.
+  std::optional<Access> copied;
+  int64_t elementsCopied = 0;
   /// What the next block of the reduction reads of a factor, which is one run
   /// of memory: tiles ask for it while they compute this one.
   struct NextBlock {

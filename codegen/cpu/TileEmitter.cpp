@@ -27,6 +27,8 @@ namespace keratin {
 void TileEmitter::run() {
   if (tiling.blocked)
     layOutBlocks();
+  if (tiling.copied)
+    layOutCopies();
   auto emit = [&] {
     emitBlocks(ArrayRef(tiling.reductions).take_front(tiling.outerReductions));
   };
@@ -228,6 +230,8 @@ void TileEmitter::emitLevel(unsigned number) {
     return spanTiles(level.loop, from, to, 1, then);
   }
   case Tiling::Kind::Columns:
+    if (copies)
+      copyRows();
     return emitColumns(shared, then);
   case Tiling::Kind::Rows:
     return emitRows(level.loop, shared, then);

@@ -1,7 +1,8 @@
 //===- TileLoops.h - the loops around register tiles ------------*- C++ -*-===//
 //
 // What TileEmitter.cpp (the loops), TileSums.cpp (the tiles), TileFinish.cpp
-// (their outputs) and TileBlocks.cpp (the operand in blocks) share.
+// (their outputs), TileBlocks.cpp (the operand in blocks) and TileCopies.cpp
+// (rows that are copied) share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_TILELOOPS_H
@@ -55,6 +56,12 @@ private:
   void prefetchAdded();
   void prefetchFar();
   void prefetchNextBlocks();
+  void layOutCopies();
+  std::pair<mlir::Value, int64_t> stepOfTile();
+  mlir::Value placeOfCopy();
+  void copyRows();
+  void copySteps(llvm::ArrayRef<unsigned> loops, bool shared);
+  void readCopies();
   mlir::Value numberOfTile(int64_t most, bool ofColumns);
   mlir::Value least(mlir::Value value, int64_t bound);
   mlir::Value most(mlir::Value value, mlir::Value bound);
@@ -140,6 +147,10 @@ private:
   bool keepsBlocks = false; ///< the panel has all of them, and they are known
   Sums sumsInMemory;        ///< of the results of the root
   Packing packing = {};     ///< of the operand in blocks
+
+  // Rows that are copied, where in `copies` this call has its memory, and the
+  // first row that is there.
+  mlir::Value copies, firstOfCopies, firstRowCopied;
 
   // A reduction in blocks.
   std::pair<mlir::Value, mlir::Value>

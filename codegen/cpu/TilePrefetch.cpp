@@ -227,20 +227,7 @@ void TileEmitter::prefetchNextBlocks() {
   if (tiling.blockStep == 0)
     end =
         add(reader.at(getAffineDimExpr(loop, b.getContext())), kernel.index(1));
-  // Which of the steps of a tile this is.
-  Value step = kernel.index(0);
-  int64_t steps = 1;
-  for (unsigned inner :
-       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
-    Value at = reader.at(getAffineDimExpr(inner, b.getContext()));
-    int64_t turns = staticLoopExtent(root, inner);
-    if (isFromBlockToBlock(inner)) {
-      at = arith::SubIOp::create(b, loc, at, block.first);
-      turns = tiling.blockStep;
-    }
-    step = add(scaled(step, turns), at);
-    steps *= turns;
-  }
+  auto [step, steps] = stepOfTile();
   for (const Tiling::NextBlock &next : tiling.nextBlocks) {
     Value memref = kernel.memrefOf(next.access.tensor);
     ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();

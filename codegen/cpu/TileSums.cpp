@@ -259,6 +259,8 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetchFar();
   if (!tiling.nextBlocks.empty())
     prefetchNextBlocks();
+  if (copies)
+    readCopies();
   for (const Tap &tap : tapsOfRows()) {
     auto next = sums.begin() + tap.row * columns.size() * results;
     for (unsigned column = 0; column < columns.size(); ++column) {

@@ -5,29 +5,29 @@
 // for. Of the larger factor so is the run that the next 7 rows of pixels are,
 // 4 elements in each of their steps.
 // CHECK-LABEL: func private @kernel_gradient(
-// CHECK-SAME:    %[[X:[^:]+]]: memref<1x28x28x512xf32>, %[[G:[^:]+]]: memref<1x28x28x128xf32>
-// CHECK:         %[[FLAT:.+]] = memref.collapse_shape %[[X]] {{.+}} into memref<401408xf32>
+// CHECK-SAME:    %[[X:[^:]+]]: memref<1x28x28x256xf32>, %[[G:[^:]+]]: memref<1x28x28x128xf32>
+// CHECK:         %[[FLAT:.+]] = memref.collapse_shape %[[X]] {{.+}} into memref<200704xf32>
 // CHECK:         scf.for %[[FROM:.+]] = %c0 to %c28 step %c{{[0-9]+}} {
 // CHECK:           %[[TO:.+]] = arith.minui
 // CHECK:         scf.for %[[W:.+]] = %c0 to %c28 step %c1 iter_args({{.+}}
 // CHECK:           %[[AHEAD:.+]] = arith.addi %{{.+}}, %c16
 // CHECK-COUNT-2:   memref.prefetch %[[X]][%c0, %{{.+}}, %[[AHEAD]], %{{.+}}], read, locality<3>, data
 // CHECK-COUNT-2:   memref.prefetch %[[G]][%c0, %{{.+}}, %[[AHEAD]], %{{.+}}], read, locality<3>, data
-// CHECK:           arith.muli %[[TO]], %c14336
+// CHECK:           arith.muli %[[TO]], %c7168
 // CHECK:           memref.prefetch %[[FLAT]][%{{.+}}], read, locality<2>, data
 // CHECK-NOT:       memref.prefetch
 // CHECK:           scf.yield
-func.func private @kernel_gradient(%x: tensor<1x28x28x512xf32>, %g: tensor<1x28x28x128xf32>, %out: tensor<512x128xf32>) -> tensor<512x128xf32> attributes {ktn.kernel = "conv"} {
+func.func private @kernel_gradient(%x: tensor<1x28x28x256xf32>, %g: tensor<1x28x28x128xf32>, %out: tensor<256x128xf32>) -> tensor<256x128xf32> attributes {ktn.kernel = "conv"} {
   %zero = arith.constant 0.0 : f32
-  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512x128xf32>) -> tensor<512x128xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<256x128xf32>) -> tensor<256x128xf32>
   %sum = linalg.generic {indexing_maps = [affine_map<(i, o, n, h, w) -> (n, h, w, i)>, affine_map<(i, o, n, h, w) -> (n, h, w, o)>, affine_map<(i, o, n, h, w) -> (i, o)>], iterator_types = ["parallel", "parallel", "reduction", "reduction", "reduction"]}
-      ins(%x, %g : tensor<1x28x28x512xf32>, tensor<1x28x28x128xf32>) outs(%start : tensor<512x128xf32>) {
+      ins(%x, %g : tensor<1x28x28x256xf32>, tensor<1x28x28x128xf32>) outs(%start : tensor<256x128xf32>) {
   ^bb0(%l: f32, %r: f32, %s: f32):
     %p = arith.mulf %l, %r : f32
     %t = arith.addf %s, %p : f32
     linalg.yield %t : f32
-  } -> tensor<512x128xf32>
-  return %sum : tensor<512x128xf32>
+  } -> tensor<256x128xf32>
+  return %sum : tensor<256x128xf32>
 }
 
 // -----

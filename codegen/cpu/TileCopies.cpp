@@ -1,0 +1,180 @@
+//===- TileCopies.cpp - rows in the order in which tiles read them --------===//
+//
+// Each step of the product of a transposed matrix reads some neighbours of a
+// row of it. Rows that are far apart share the ways of the caches and each has
+// a page of its own, so what a tile has read is gone when the tile beside it
+// reads the rest of the same lines. Before the columns begin, all rows of tiles
+// are copied to memory of the arena, tile by tile: [tile][step][row of tile].
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/Classifier.h"
+#include "codegen/cpu/TileLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Whether it pays
+//===----------------------------------------------------------------------===//
+
+/// The most rows that are gone through for a block of columns: all of them, or
+/// a block. Null where they are not known, or not inside of the columns alone.
+std::optional<int64_t> Classifier::rowsOfColumns() {
+  std::optional<int64_t> rows = extent(*tiling.row);
+  bool inside = false;
+  for (const Tiling::Level &level : tiling.levels) {
+    if (level.kind == Tiling::Kind::Columns)
+      inside = true;
+    else if (inside && level.kind != Tiling::Kind::Rows &&
+             extent(level.loop) != 1)
+      return std::nullopt;
+    else if (level.kind == Tiling::Kind::Blocks && level.loop == *tiling.row)
+      rows = std::min(rows.value_or(level.step), level.step);
+    else if (level.kind == Tiling::Kind::Rows && !inside)
+      return std::nullopt;
+  }
+  return rows;
+}
+
+/// What rows multiply, where its neighbours are those of a row of a tile and
+/// steps of the reduction are far apart, and several blocks of columns read it.
+void Classifier::pickCopied() {
+  constexpr int64_t farBytes = 2048, fewestSteps = 32, mostBytes = 1 << 20;
+  if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
+      tiling.reducesLanes || tiling.reductions.empty() || tiling.widened ||
+      unit.littleCode)
+    return;
+  int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
+  std::optional<int64_t> rows = rowsOfColumns();
+  if (!rows || extent(tiling.lane).value_or(0) < 2 * block)
+    return;
+  int64_t steps = 1;
+  for (unsigned loop :
+       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
+    if (!extent(loop))
+      return;
+    steps = llvm::SaturatingMultiply<uint64_t>(steps, turnsInBlock(loop));
+  }
+  for (const Access &access : accesses) {
+    auto type = cast<RankedTensorType>(access.tensor.getType());
+    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    if (access.operand == tiling.blocked || !access.direct ||
+        access.dependsOn(tiling.lane) ||
+        along(access, *tiling.row) != LaneAccess::Contiguous ||
+        !kernel.memrefOf(access.tensor) ||
+        std::abs(bytesApart(access, tiling.reductions.back())) < farBytes ||
+        steps < fewestSteps || *rows * steps > mostBytes / bytes)
+      continue;
+    tiling.copied = access;
+    tiling.elementsCopied = *rows * steps;
+    llvm::erase_if(tiling.far, [&](const Access &far) {
+      return far.operand == access.operand;
+    });
+    return;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Copying
+//===----------------------------------------------------------------------===//
+
+/// Memory for the rows that a call goes through at a time.
+void TileEmitter::layOutCopies() {
+  constexpr int64_t mostBytes = 4 << 20, fewest = 4, most = 64, line = 64;
+  Type element = getElementTypeOrSelf(tiling.copied->tensor.getType());
+  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  int64_t count = llvm::alignTo(tiling.elementsCopied, line / bytes);
+  std::tie(copies, firstOfCopies) = kernel.addScratch(
+      element, count,
+      std::clamp<int64_t>(mostBytes / (count * bytes), fewest, most));
+}
+
+/// Which of the steps of a tile this is, and how many there are.
+std::pair<Value, int64_t> TileEmitter::stepOfTile() {
+  Value step = kernel.index(0);
+  int64_t steps = 1;
+  for (unsigned loop :
+       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
+    Value at = reader.at(getAffineDimExpr(loop, b.getContext()));
+    int64_t turns = staticLoopExtent(root, loop);
+    if (isFromBlockToBlock(loop)) {
+      at = arith::SubIOp::create(b, loc, at, block.first);
+      turns = ShapedType::isDynamic(turns) ? tiling.blockStep
+                                           : std::min(turns, tiling.blockStep);
+    }
+    step = arith::MulIOp::create(b, loc, step, kernel.index(turns));
+    step = arith::AddIOp::create(b, loc, step, at);
+    steps *= turns;
+  }
+  return {step, steps};
+}
+
+/// Where the copy has what the first row of this tile reads in this step; that
+/// of the other rows is behind it.
+Value TileEmitter::placeOfCopy() {
+  auto [step, steps] = stepOfTile();
+  Value row = reader.at(getAffineDimExpr(*tiling.row, b.getContext()));
+  row = arith::SubIOp::create(b, loc, row, firstRowCopied);
+  Value place = arith::MulIOp::create(b, loc, row, kernel.index(steps));
+  step = arith::MulIOp::create(b, loc, step, kernel.index(innerRows));
+  place = arith::AddIOp::create(b, loc, place, step);
+  return arith::AddIOp::create(b, loc, firstOfCopies, place);
+}
+
+/// Copies what the tiles within the columns read, step by step: a step is a run
+/// of neighbours.
+void TileEmitter::copyRows() {
+  unsigned loop = *tiling.row;
+  auto isRows = [&](std::optional<unsigned> level) {
+    return level && tiling.levels[*level].kind == Tiling::Kind::Rows;
+  };
+  // With two shared levels the rows of a block of columns are not known here.
+  bool shared = isRows(tiling.shared) && !tiling.sharedWith;
+  firstRowCopied = range(loop, tiling.size.rows, shared).first;
+  LaneReader::Scope scope(reader);
+  copySteps(ArrayRef(tiling.reductions).drop_front(tiling.outerReductions),
+            shared);
+}
+
+void TileEmitter::copySteps(ArrayRef<unsigned> loops, bool shared) {
+  if (!loops.empty()) {
+    Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
+    if (isFromBlockToBlock(loops[0]))
+      std::tie(from, to) = block;
+    return span(loops[0], from, to, 1,
+                [&] { copySteps(loops.drop_front(), shared); });
+  }
+  emitRows(*tiling.row, shared, [&] {
+    LaneReader::Scope scope(reader);
+    Value memref = kernel.memrefOf(tiling.copied->tensor);
+    Sums place;
+    for (AffineExpr expr : tiling.copied->position)
+      place.push_back(reader.at(expr));
+    auto type = VectorType::get(
+        innerRows, cast<MemRefType>(memref.getType()).getElementType());
+    Value row = vector::LoadOp::create(b, loc, type, memref, place);
+    vector::StoreOp::create(b, loc, row, copies, placeOfCopy());
+  });
+}
+
+/// Lets the tile read what rows multiply from the copy.
+void TileEmitter::readCopies() {
+  Value place = placeOfCopy();
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  AffineMap map = root.getMatchingIndexingMap(tiling.copied->operand);
+  for (unsigned row = 0; row < rows(); ++row) {
+    Value at = arith::AddIOp::create(b, loc, place, kernel.index(row));
+    Value element = memref::LoadOp::create(b, loc, copies, at);
+    reader.remember(tiling.copied->tensor,
+                    atPoint(map.getResults(), pointOf(row, 0, taps)),
+                    /*width=*/0, {element, {}});
+  }
+}
+
+} // namespace keratin
