@@ -46,9 +46,9 @@ keras2-tests: build
 	python3 tests/keras2/run.py $(BUILD) pinned
 	python3 tests/keras2/run.py $(BUILD) modern
 
-lint: deps-lint $(BUILD)/build.ninja
+lint: deps-lint build # whose precompiled headers clang-tidy reads
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-22 --dry-run --Werror
-	git ls-files '*.cpp' ':!tests' | xargs -P$(JOBS) -n1 clang-tidy-22 --quiet --warnings-as-errors='*' -p $(BUILD)
+	git ls-files '*.cpp' ':!tests/tools/consumer' | xargs -P$(JOBS) -n1 clang-tidy-22 --quiet --warnings-as-errors='*' -p $(BUILD)
 
 docs: $(BUILD)/build.ninja
 	cmake --build --preset release --target docs

@@ -58,8 +58,8 @@ TEST(ProductTile, IsSmallAndWithoutRestsWhereCodeIsToBeLittle) {
 TEST(CachedRows, AreFewWhenRowsShareTheWaysOfTheCache) {
   EXPECT_EQ(cachedRows(4096), 8);
   EXPECT_EQ(cachedRows(2048), 16);
-  EXPECT_EQ(cachedRows(3 * 4096), 8);
-  EXPECT_EQ(cachedRows(768 * 4), 16);
+  EXPECT_EQ(cachedRows(int64_t(3) * 4096), 8);
+  EXPECT_EQ(cachedRows(int64_t(768) * 4), 16);
   EXPECT_EQ(cachedRows(12), 16);
 }
 

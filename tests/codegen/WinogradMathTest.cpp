@@ -57,7 +57,7 @@ TEST(TransformWeights, PutsThePositionOutsideAndTheFiltersOfABlockInside) {
       RankedTensorType::get({3, 3, 2, 3}, Builder(&context).getF32Type());
   RankedTensorType transformed = keratin::transformedType(type, 2, 2);
   EXPECT_EQ(transformed.getShape(), ArrayRef<int64_t>({16, 2, 2, 2}));
-  std::vector<float> source(3 * 3 * 2 * 3);
+  std::vector<float> source(size_t(3) * 3 * 2 * 3);
   for (size_t index = 0; index < source.size(); ++index)
     source[index] = float(index);
   std::vector<char> bytes(source.size() * sizeof(float));

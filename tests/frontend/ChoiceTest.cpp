@@ -141,11 +141,10 @@ TEST_F(LearningPhase, CallsOnlyTheBranchThatANumberChooses) {
 }
 
 TEST_F(LearningPhase, CallsBothBranchesOnceWhereItIsOpen) {
-  int x_calls = 0, alt_calls = 0;
-  K::in_train_phase([&] { return ++x_calls, x; },
-                    [&] { return ++alt_calls, x; });
-  EXPECT_EQ(x_calls, 1);
-  EXPECT_EQ(alt_calls, 1);
+  int xCalls = 0, altCalls = 0;
+  K::in_train_phase([&] { return ++xCalls, x; }, [&] { return ++altCalls, x; });
+  EXPECT_EQ(xCalls, 1);
+  EXPECT_EQ(altCalls, 1);
 }
 
 TEST_F(LearningPhase, MayBeAnotherTensor) {

@@ -66,7 +66,7 @@ void addTexts(hid_t object, const char *name,
   hid_t space = H5Screate_simple(1, &count, nullptr);
   hid_t attribute =
       H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-  H5Awrite(attribute, type, texts.data());
+  H5Awrite(attribute, type, static_cast<const void *>(texts.data()));
   H5Aclose(attribute);
   H5Sclose(space);
   H5Tclose(type);

@@ -378,7 +378,8 @@ TEST_F(ModelFile, SurvivesWhatIsNotOfTheExpectedType) {
         bad[at] = wrong;
         try {
           load(bad);
-        } catch (const ModelError &) {
+        } catch (const ModelError &error) {
+          EXPECT_STRNE(error.what(), "");
         }
       }
     }
