@@ -120,15 +120,13 @@ void Classifier::orderLoops() {
   if (inside) {
     // What the other loops read is read once, too, by turns of those that it
     // does not depend on.
-    auto *repeats =
-        std::stable_partition(before.begin(), before.end(), [&](Level level) {
-          return llvm::any_of(accesses, [&](const Access &access) {
-            return !access.dependsOn(tiling.lane) &&
-                   access.dependsOn(level.loop);
-          });
-        });
-    after.append(repeats, before.end());
-    before.erase(repeats, before.end());
+    auto repeats = [&](const Level &level) {
+      return llvm::none_of(accesses, [&](const Access &access) {
+        return !access.dependsOn(tiling.lane) && access.dependsOn(level.loop);
+      });
+    };
+    llvm::copy_if(before, std::back_inserter(after), repeats);
+    llvm::erase_if(before, repeats);
   }
   tiling.levels = before;
   if (shared && tiling.row && !inside) {
