@@ -14,6 +14,10 @@ namespace keratin {
 /// A panel is on the stack, which may be small where the code runs.
 inline constexpr int64_t panelBytes = 128 << 10;
 
+/// A panel of weights that are widened holds more: between two blocks of a sum
+/// all of the results go to memory and back.
+inline constexpr int64_t widenedBytes = 192 << 10;
+
 /// Bytes of a block of weights that stays in the second cache beside the next.
 inline constexpr int64_t weightBlockBytes = 256 << 10;
 

@@ -212,7 +212,9 @@ void Classifier::blockReductions() {
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
   if (tiling.blocked) {
     int64_t row = int64_t(tiling.size.vectors) * tiling.lanes * bytesInBlock();
-    int64_t most = tiling.panel ? panelBytes : weightBlockBytes;
+    int64_t most = tiling.widened ? widenedBytes
+                   : tiling.panel ? panelBytes
+                                  : weightBlockBytes;
     depthOfBlock = most / row;
     bytes = 0;
     for (const Access &access : accesses)

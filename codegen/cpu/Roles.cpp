@@ -337,8 +337,6 @@ bool Classifier::widensBlocks(const Access &access) {
       depth *= extent(loop).value_or(INT32_MAX);
     else if (!access.dependsOn(loop))
       rows = llvm::SaturatingMultiply<uint64_t>(rows, extent(loop).value_or(1));
-    else if (loop != tiling.lane)
-      return false;
   }
   int64_t widest = vectorsInPanel(depth, unit.bits);
   if (keepsSums)

@@ -123,6 +123,10 @@ void TileEmitter::fillPanel(Value number) {
     if (loop && isInBlock(loop.getPosition()))
       loops.push_back(loop.getPosition());
   }
+  if (firstTileWidens()) {
+    startOfPanel = starts;
+    return;
+  }
   {
     LaneReader::Scope scope(reader);
     fillPanelLoops(loops, starts);
@@ -130,10 +134,51 @@ void TileEmitter::fillPanel(Value number) {
   readPanel(starts);
 }
 
+/// Whether weights are widened by the first tile of rows that reads them, for
+/// the others: its products hide most of the time that this takes.
+bool TileEmitter::firstTileWidens() {
+  if (!tiling.widened || tiling.outerRow)
+    return false;
+  // Rows right inside of the columns.
+  size_t last = tiling.levels.size() - 1, around = last;
+  while (around-- > 0)
+    if (staticLoopExtent(root, tiling.levels[around].loop) != 1)
+      break;
+  const Tiling::Level &rows = tiling.levels.back();
+  if (around > last || tiling.levels[around].kind != Tiling::Kind::Columns ||
+      rows.kind != Tiling::Kind::Rows || tiling.shared == last ||
+      tiling.sharedWith == last || goesBackwards(rows.loop))
+    return false;
+  // Where blocks of rows are around, each is to have a whole tile.
+  int64_t extent = staticLoopExtent(root, rows.loop);
+  return !ShapedType::isDynamic(extent) && extent >= tiling.size.rows &&
+         (!blocksAround.contains(rows.loop) ||
+          extent % tiling.size.rows == 0) &&
+         llvm::none_of(root.getDpsInputs(), [](Value input) {
+           return input.getDefiningOp<tensor::PadOp>() != nullptr;
+         });
+}
+
+/// The first tile of rows, which begins at `from`. From then on reads go to the
+/// panel.
+void TileEmitter::emitWideningTile(unsigned loop, Value from, Then then) {
+  widens = true;
+  {
+    LaneReader::Scope scope(reader);
+    reader.bind(loop, from);
+    then();
+  }
+  widens = false;
+  readPanel(startOfPanel);
+}
+
 /// Reads of the operand go to the panel, which starts at `starts`.
 void TileEmitter::readPanel(ArrayRef<Value> starts) {
+  Packing inPanel = packing;
+  if (tiling.panel)
+    inPanel.outer.clear(); // of which it has one position
   reader.setPacked(tiling.blocked->get(),
-                   {panel, blockInPanel, packing, SmallVector<Value>(starts)});
+                   {panel, blockInPanel, inPanel, SmallVector<Value>(starts)});
 }
 
 void TileEmitter::fillPanelLoops(ArrayRef<unsigned> loops,

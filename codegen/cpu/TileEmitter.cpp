@@ -442,6 +442,12 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
   if (back)
     rest();
   height = full;
+  if (firstTileWidens()) {
+    emitWideningTile(loop, from, then);
+    from = getConstantIntValue(from)
+               ? kernel.index(*getConstantIntValue(from) + full)
+               : arith::AddIOp::create(b, loc, from, kernel.index(full));
+  }
   spanTiles(loop, from, least(to, whole), full, then);
   if (!back)
     rest();

@@ -85,6 +85,8 @@ private:
   void inBlock(mlir::Value number, llvm::ArrayRef<Column> vectors, Then then);
   void findNextBlock(mlir::Value number);
   void fillPanel(mlir::Value number);
+  bool firstTileWidens();
+  void emitWideningTile(unsigned loop, mlir::Value from, Then then);
   void readPanel(llvm::ArrayRef<mlir::Value> starts);
   void fillPanelLoops(llvm::ArrayRef<unsigned> loops,
                       llvm::ArrayRef<mlir::Value> starts);
@@ -145,6 +147,8 @@ private:
   mlir::Value panel;
   mlir::Value blockInPanel; ///< which of its blocks the columns are in
   bool keepsBlocks = false; ///< the panel has all of them, and they are known
+  Sums startOfPanel;        ///< along each dimension of its operand, or null
+  bool widens = false;      ///< the tile writes what it reads to the panel
   Sums sumsInMemory;        ///< of the results of the root
   Packing packing = {};     ///< of the operand in blocks
 

@@ -261,6 +261,8 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetchNextBlocks();
   if (copies)
     readCopies();
+  if (widens)
+    storeColumns(startOfPanel);
   for (const Tap &tap : tapsOfRows()) {
     auto next = sums.begin() + tap.row * columns.size() * results;
     for (unsigned column = 0; column < columns.size(); ++column) {
