@@ -35,7 +35,7 @@ enum {
   /// often as it can, then it lets others have the CPU in between.
   looks = 1000,
   patience_nanoseconds = 1000000,
-  /// So few parts of its own range a thread does in one call.
+  /// Where a thread has no more parts than these, it does them in one call.
   at_once = 2,
   /// Kernels keep panels and rows on the stack.
   stack_bytes = 8 << 20,
@@ -179,7 +179,7 @@ static void do_range(int thread, int is_own) {
     if (left == 0)
       return;
     uint64_t taken = is_own ? left * 3 / 4 : left / 2;
-    if (is_own && left <= at_once)
+    if (is_own && job.count <= at_once * job.threads)
       taken = left;
     if (taken == 0)
       taken = 1;

@@ -151,7 +151,7 @@ void Classifier::orderLoops() {
 /// those read stays in the second cache from column to column. Where it is too
 /// much, blocks of a loop are outside.
 void Classifier::orderBlocked(ArrayRef<Tiling::Level> inner) {
-  constexpr int64_t cacheBytes = 768 << 10;
+  constexpr int64_t cacheBytes = 896 << 10;
   SmallVector<unsigned> loops;
   for (const Tiling::Level &level : inner)
     loops.push_back(level.loop);
@@ -409,7 +409,7 @@ bool Classifier::sharesRows() {
     else if (!access.dependsOn(*tiling.row))
       weights += bytesOf(access.tensor);
   }
-  return weights < rows && weights <= cacheBytes;
+  return weights < 2 * rows && weights <= cacheBytes;
 }
 
 /// The level that threads share.

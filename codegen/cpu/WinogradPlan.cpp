@@ -336,10 +336,12 @@ static int64_t mostOfThread(int64_t all, int64_t step, int64_t parts,
 
 /// In how many pieces a thread does its share of `parts` (runtime/Pool.c).
 static int64_t piecesOf(int64_t parts) {
+  if (parts <= 2)
+    return 1;
   int64_t pieces = 0;
-  for (; parts > 2; ++pieces)
-    parts -= parts * 3 / 4;
-  return pieces + (parts > 0);
+  for (; parts > 0; ++pieces)
+    parts -= std::max<int64_t>(parts * 3 / 4, 1);
+  return pieces;
 }
 
 /// What a plan takes when a few threads share it, two or four, as one core
@@ -445,13 +447,15 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
   Planner planner(*conv, bits, kernel.hasParts(), unit);
   if (choice != Winograd::Auto)
     return planner.plan(choice == Winograd::F2 ? 2 : 4);
-  WinogradPlan two = planner.plan(2), four = planner.plan(4);
-  int64_t costOfTwo = planner.costOf(two), costOfFour = planner.costOf(four);
+  // What is rounded how must not depend on threads.
+  Planner ofOne(*conv, bits, /*inParts=*/false, unit);
+  int64_t costOfTwo = ofOne.costOf(ofOne.plan(2));
+  int64_t costOfFour = ofOne.costOf(ofOne.plan(4));
   // Sums need no memory and smaller tiles round less: they go where they are
   // nearly as fast.
-  if (std::min(costOfTwo, costOfFour) > planner.costOfSums() / 10 * 9)
+  if (std::min(costOfTwo, costOfFour) > ofOne.costOfSums() / 10 * 9)
     return std::nullopt;
-  return costOfFour < costOfTwo / 20 * 19 ? four : two;
+  return planner.plan(costOfFour < costOfTwo / 20 * 19 ? 4 : 2);
 }
 
 } // namespace keratin
