@@ -120,7 +120,12 @@ void DotEmitter::startPrefetch(Value first, Value last, Value group,
   Value turn = over(Value(arith::SubIOp::create(b, loc, group, first)),
                     kernel.index(mostTiles()), /*rest=*/false);
   Value share = times(least(turn, kernel.index(turns - 1)), linesOfStep * line);
-  nextBlock = plus(plus(start, kernel.index(depth() * plan.block)), share);
+  // Where each block is read once, they are one run, and near is soon enough.
+  constexpr int64_t nearElements = 16 << 10;
+  int64_t ahead = depth() * plan.block;
+  if (turns == 1)
+    ahead = std::min(ahead, nearElements);
+  nextBlock = plus(plus(start, kernel.index(ahead)), share);
 }
 
 void DotEmitter::prefetch(Value step) {
