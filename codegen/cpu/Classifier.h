@@ -64,6 +64,7 @@ private:
   std::optional<int64_t> elementsOfBlock(const Access &access);
   void pickNextBlocks();
   std::optional<int64_t> rowsOfColumns();
+  bool paysToCopy(const Access &access, int64_t blocks, int64_t steps);
   void pickCopied();
   void pickDirection();
   void pickReductions();

@@ -3,12 +3,15 @@
 // Each step of the product of a transposed matrix reads some neighbours of a
 // row of it. Rows that are far apart share the ways of the caches and each has
 // a page of its own, so what a tile has read is gone when the tile beside it
-// reads the rest of the same lines. Before the columns begin, all rows of tiles
-// are copied to memory of the arena, tile by tile: [tile][step][row of tile].
+// reads the rest of the same lines. Rows of a product that is not transposed
+// are as many runs of memory, which a first cache that another thread shares
+// does not hold together. Before the columns begin, all rows of tiles are
+// copied to memory of the arena, tile by tile: [tile][step][row of tile].
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Classifier.h"
 #include "codegen/cpu/TileLoops.h"
+#include "codegen/cpu/Transposed.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -18,6 +21,9 @@
 using namespace mlir;
 
 namespace keratin {
+
+/// Rows and steps of the squares that are transposed.
+static constexpr int64_t squareOfCopy = 8;
 
 //===----------------------------------------------------------------------===//
 // Whether it pays
@@ -42,18 +48,42 @@ std::optional<int64_t> Classifier::rowsOfColumns() {
   return rows;
 }
 
-/// What rows multiply, where its neighbours are those of a row of a tile and
-/// steps of the reduction are far apart, and several blocks of columns read it.
+/// Whether copying what rows multiply, `access`, costs less than it gains where
+/// `blocks` blocks of columns read `steps` steps of it. Neighbours of a row are
+/// copied as they are, where steps are far apart; rows that are far apart are
+/// transposed in squares, where one thread does all.
+bool Classifier::paysToCopy(const Access &access, int64_t blocks,
+                            int64_t steps) {
+  constexpr int64_t farBytes = 2048, fewSteps = 32, someSteps = 256;
+  constexpr int64_t fewBlocks = 2, someBlocks = 8;
+  unsigned loop = tiling.reductions.back(), row = *tiling.row;
+  auto isFar = [&](unsigned way) {
+    return std::abs(bytesApart(access, way)) >= farBytes;
+  };
+  if (along(access, row) == LaneAccess::Contiguous)
+    return isFar(loop) && blocks >= fewBlocks && steps >= fewSteps;
+  bool inBlocks = tiling.blockStep != 0 &&
+                  tiling.outerReductions + 1 == tiling.reductions.size();
+  // Each of several threads would copy all rows for a share of the columns.
+  return !kernel.hasParts() && along(access, loop) == LaneAccess::Contiguous &&
+         isFar(row) && blocks >= someBlocks && steps >= someSteps &&
+         *extent(loop) % squareOfCopy == 0 &&
+         (!inBlocks || tiling.blockStep % squareOfCopy == 0) &&
+         getElementTypeOrSelf(access.tensor).isF32();
+}
+
+/// What rows multiply is copied where that pays.
 void Classifier::pickCopied() {
-  constexpr int64_t farBytes = 2048, fewestSteps = 32, mostBytes = 1 << 20;
+  constexpr int64_t mostBytes = 1 << 20;
   if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
       tiling.reducesLanes || tiling.reductions.empty() || tiling.widened ||
       unit.littleCode)
     return;
   int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
   std::optional<int64_t> rows = rowsOfColumns();
-  if (!rows || extent(tiling.lane).value_or(0) < 2 * block)
+  if (!rows || !extent(tiling.lane))
     return;
+  int64_t blocks = llvm::divideCeil(*extent(tiling.lane), block);
   int64_t steps = 1;
   for (unsigned loop :
        ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
@@ -65,14 +95,14 @@ void Classifier::pickCopied() {
     auto type = cast<RankedTensorType>(access.tensor.getType());
     int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     if (access.operand == tiling.blocked || !access.direct ||
-        access.dependsOn(tiling.lane) ||
-        along(access, *tiling.row) != LaneAccess::Contiguous ||
-        !kernel.memrefOf(access.tensor) ||
-        std::abs(bytesApart(access, tiling.reductions.back())) < farBytes ||
-        steps < fewestSteps || *rows * steps > mostBytes / bytes)
+        access.dependsOn(tiling.lane) || !access.dependsOn(*tiling.row) ||
+        !kernel.memrefOf(access.tensor) || !paysToCopy(access, blocks, steps) ||
+        *rows * steps > mostBytes / bytes)
       continue;
     tiling.copied = access;
     tiling.elementsCopied = *rows * steps;
+    if (tiling.rowsAhead && tiling.rowsAhead->operand == access.operand)
+      tiling.rowsAhead.reset();
     llvm::erase_if(tiling.far, [&](const Access &far) {
       return far.operand == access.operand;
     });
@@ -127,8 +157,8 @@ Value TileEmitter::placeOfCopy() {
   return arith::AddIOp::create(b, loc, firstOfCopies, place);
 }
 
-/// Copies what the tiles within the columns read, step by step: a step is a run
-/// of neighbours.
+/// Copies what the tiles within the columns read: step by step, where a step is
+/// a run of neighbours, or tile by tile.
 void TileEmitter::copyRows() {
   unsigned loop = *tiling.row;
   auto isRows = [&](std::optional<unsigned> level) {
@@ -138,8 +168,59 @@ void TileEmitter::copyRows() {
   bool shared = isRows(tiling.shared) && !tiling.sharedWith;
   firstRowCopied = range(loop, tiling.size.rows, shared).first;
   LaneReader::Scope scope(reader);
-  copySteps(ArrayRef(tiling.reductions).drop_front(tiling.outerReductions),
-            shared);
+  auto loops = ArrayRef(tiling.reductions).drop_front(tiling.outerReductions);
+  auto type = cast<ShapedType>(tiling.copied->tensor.getType());
+  if (laneAccess(type, tiling.copied->position, loop) == LaneAccess::Contiguous)
+    return copySteps(loops, shared);
+  emitRows(loop, shared, [&] {
+    LaneReader::Scope scope(reader);
+    copyTile(loops);
+  });
+}
+
+/// Copies squares of the rows of a tile, and what is beside them one by one.
+void TileEmitter::copyTile(ArrayRef<unsigned> loops) {
+  Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
+  if (isFromBlockToBlock(loops[0]))
+    std::tie(from, to) = block;
+  if (loops.size() > 1)
+    return span(loops[0], from, to, 1, [&] { copyTile(loops.drop_front()); });
+  Value memref = kernel.memrefOf(tiling.copied->tensor);
+  AffineExpr row = getAffineDimExpr(*tiling.row, b.getContext());
+  auto placeOf = [&](unsigned number) {
+    Sums place;
+    for (AffineExpr expr : tiling.copied->position)
+      place.push_back(reader.at(canonical(expr.replace(row, row + number))));
+    return place;
+  };
+  auto type = VectorType::get(
+      squareOfCopy, cast<MemRefType>(memref.getType()).getElementType());
+  unsigned whole = innerRows / squareOfCopy * squareOfCopy;
+  if (whole != 0)
+    span(loops[0], from, to, squareOfCopy, [&] {
+      Value start = placeOfCopy();
+      for (unsigned first = 0; first < whole; first += squareOfCopy) {
+        SmallVector<Value> square;
+        for (unsigned number = 0; number < squareOfCopy; ++number)
+          square.push_back(vector::LoadOp::create(b, loc, type, memref,
+                                                  placeOf(first + number)));
+        for (auto [step, value] :
+             llvm::enumerate(transposed(b, loc, std::move(square)))) {
+          Value at = kernel.index(int64_t(step) * innerRows + first);
+          at = arith::AddIOp::create(b, loc, start, at);
+          vector::StoreOp::create(b, loc, value, copies, at);
+        }
+      }
+    });
+  if (whole != innerRows)
+    span(loops[0], from, to, 1, [&] {
+      Value start = placeOfCopy();
+      for (unsigned number = whole; number < innerRows; ++number) {
+        Value value = memref::LoadOp::create(b, loc, memref, placeOf(number));
+        Value at = arith::AddIOp::create(b, loc, start, kernel.index(number));
+        memref::StoreOp::create(b, loc, value, copies, at);
+      }
+    });
 }
 
 void TileEmitter::copySteps(ArrayRef<unsigned> loops, bool shared) {

@@ -61,6 +61,7 @@ private:
   mlir::Value placeOfCopy();
   void copyRows();
   void copySteps(llvm::ArrayRef<unsigned> loops, bool shared);
+  void copyTile(llvm::ArrayRef<unsigned> loops);
   void readCopies();
   mlir::Value numberOfTile(int64_t most, bool ofColumns);
   mlir::Value least(mlir::Value value, int64_t bound);

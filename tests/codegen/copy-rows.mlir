@@ -79,3 +79,40 @@ func.func private @near_steps(%x: tensor<256x128xf32>, %z: tensor<256x128xf32>, 
   } -> tensor<128x128xf32>
   return %y : tensor<128x128xf32>
 }
+
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (k, n)>
+#y = affine_map<(m, n, k) -> (m, n)>
+
+// Rows that are far apart, and that many blocks of columns read, are copied
+// in transposed squares, once for all of those.
+// CHECK-LABEL: func private @many_columns(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<64x768xf32>,
+// CHECK-SAME:    %[[COPY:[^:]+]]: memref<49152xf32> {ktn.scratch}
+// CHECK-COUNT-8: vector.load %[[X]][{{.+}}] : memref<64x768xf32>, vector<8xf32>
+// CHECK-COUNT-24: vector.shuffle
+// CHECK-COUNT-8: vector.store {{.+}}, %[[COPY]][{{.+}}] : memref<49152xf32>, vector<8xf32>
+// CHECK:         iter_args
+// CHECK-NOT:     %[[X]]
+// CHECK:         memref.load %[[COPY]]
+// CHECK-NOT:     %[[X]]
+// CHECK:         return
+func.func private @many_columns(%x: tensor<64x768xf32>, %w: tensor<768x512xf32> {ktn.constant}, %out: tensor<64x512xf32>) -> tensor<64x512xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<64x512xf32>) -> tensor<64x512xf32>
+  %y = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<64x768xf32>, tensor<768x512xf32>) outs(%start : tensor<64x512xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<64x512xf32>
+  return %y : tensor<64x512xf32>
+}
+func.func @main(%x: tensor<64x768xf32>, %w: tensor<768x512xf32>) -> tensor<64x512xf32> {
+  %out = tensor.empty() : tensor<64x512xf32>
+  %y = call @many_columns(%x, %w, %out) : (tensor<64x768xf32>, tensor<768x512xf32>, tensor<64x512xf32>) -> tensor<64x512xf32>
+  return %y : tensor<64x512xf32>
+}
