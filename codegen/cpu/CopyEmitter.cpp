@@ -3,6 +3,7 @@
 #include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -31,11 +32,17 @@ public:
       lanes = std::min(lanes, lanesOf(copy.source, unit));
     for (OpFoldResult size : box.sizes)
       shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+    // A function is a chain of operations: those of some vectors side by side.
+    constexpr unsigned fewChains = 4;
+    if (!unit.littleCode && llvm::isPowerOf2_32(lanes) &&
+        llvm::any_of(kernel.from().getOps<linalg::GenericOp>(), hasFunction))
+      chains = fewChains;
   }
 
   void run();
 
 private:
+  static bool hasFunction(linalg::GenericOp op);
   bool isBesideAxis() const;
   void findTransposed();
   void emitLoops(unsigned dim);
@@ -59,6 +66,7 @@ private:
   ArrayRef<Copy> copies;
   SmallVector<int64_t> shape;
   unsigned lanes;
+  unsigned chains = 1; ///< vectors that are computed side by side
   std::optional<unsigned> lane, shared;
   std::optional<unsigned>
       axis; ///< that other parts of a whole are shared along
@@ -98,6 +106,15 @@ void CopyEmitter::run() {
         emitLoops(0);
       },
       first);
+}
+
+/// Whether computing an element takes a function that is many operations.
+bool CopyEmitter::hasFunction(linalg::GenericOp op) {
+  return llvm::any_of(*op.getBody(), [](Operation &inner) {
+    return isa<math::MathDialect>(inner.getDialect()) &&
+           !isa<math::AbsFOp, math::CopySignOp, math::SqrtOp, math::FmaOp>(
+               inner);
+  });
 }
 
 /// Whether the box is as narrow along the axis as a border.
@@ -192,28 +209,44 @@ void CopyEmitter::alongLane() {
                return SmallVector<Value>();
              });
   };
+  int64_t several = int64_t(chains) * lanes;
   if (dynamic || lane == shared) {
-    Value from = kernel.index(0), to = size(*lane), width = kernel.index(lanes);
+    Value from = kernel.index(0), to = size(*lane);
     if (lane == shared)
       std::tie(from, to) = kernel.share(to, shareStep(*lane));
-    Value whole = arith::MulIOp::create(
-        b, loc, arith::DivUIOp::create(b, loc, to, width), width);
-    loop(from, whole, lanes, lanes);
-    // From a multiple of a vector on, so that only the last share has a rest.
-    Value end = arith::MaxUIOp::create(b, loc, from, whole);
+    // From a multiple of each step on, so that only the last share has a rest.
+    auto upTo = [&](int64_t step) {
+      Value width = kernel.index(step);
+      Value end = arith::MulIOp::create(
+          b, loc, arith::DivUIOp::create(b, loc, to, width), width);
+      loop(from, end, step, step);
+      from = arith::MaxUIOp::create(b, loc, from, end);
+    };
+    if (chains > 1)
+      upTo(several);
+    upTo(lanes);
     if (int64_t rest = dynamic ? 1 : extent % lanes)
-      loop(end, to, rest, dynamic ? 0 : rest);
+      loop(from, to, rest, dynamic ? 0 : rest);
     return;
   }
-  int64_t whole = extent / lanes * lanes;
-  if (whole > lanes)
-    loop(kernel.index(0), kernel.index(whole), lanes, lanes);
   LaneReader::Scope scope(reader);
+  int64_t done = 0;
+  auto upTo = [&](int64_t step) {
+    int64_t end = done + (extent - done) / step * step;
+    if (end > done + step) {
+      loop(kernel.index(done), kernel.index(end), step, step);
+    } else if (end != done) {
+      reader.bind(*lane, kernel.index(0));
+      copy(done, step);
+    }
+    done = end;
+  };
+  if (chains > 1)
+    upTo(several);
+  upTo(lanes);
   reader.bind(*lane, kernel.index(0));
-  if (whole == lanes)
-    copy(0, lanes);
-  if (extent != whole)
-    copy(whole, extent - whole);
+  if (extent != done)
+    copy(done, extent - done);
 }
 
 /// The elements from the lane + offset on, of a row further down.
@@ -358,13 +391,6 @@ static Box boxOf(Kernel &kernel, Value tensor) {
   return box;
 }
 
-void emitElementwise(Kernel &kernel, ArrayRef<Copy> copies,
-                     const VectorUnit &unit) {
-  emitBox(kernel, boxOf(kernel, copies[0].source), copies, unit);
-  if (copies.size() == kernel.results().size())
-    markInPlace(kernel);
-}
-
 static OpFoldResult toTarget(Kernel &kernel, OpFoldResult size) {
   if (auto value = dyn_cast<Value>(size); value && !getConstantIntValue(size))
     return kernel.scalar(value);
@@ -489,6 +515,27 @@ static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
   box.sizes[axis] = b.getIndexAttr(from.getDimSize(axis) * inner);
 }
 
+/// Rows that end within a vector, as those of nine channels do, become one.
+static void joinShortRows(Kernel &kernel, Box &box, Copy &copy,
+                          const VectorUnit &unit) {
+  auto type = cast<RankedTensorType>(copy.source.getType());
+  if (type.getRank() < 2 || type.isDynamicDim(type.getRank() - 1) ||
+      type.getShape().back() % lanesOf(copy.source, unit) == 0)
+    return;
+  joinAxes(kernel, type.isDynamicDim(0) ? 1 : 0, box, copy);
+}
+
+void emitElementwise(Kernel &kernel, ArrayRef<Copy> copies,
+                     const VectorUnit &unit) {
+  Box box = boxOf(kernel, copies[0].source);
+  SmallVector<Copy> joined(copies);
+  if (joined.size() == 1)
+    joinShortRows(kernel, box, joined[0], unit);
+  emitBox(kernel, box, joined, unit);
+  if (copies.size() == kernel.results().size())
+    markInPlace(kernel);
+}
+
 void emitPad(Kernel &kernel, tensor::PadOp op, Value destination,
              const VectorUnit &unit) {
   Box middle = emitBorder(kernel, op, destination, std::nullopt, unit);
@@ -508,8 +555,10 @@ void emitConcat(Kernel &kernel, tensor::ConcatOp op, Value destination,
   for (Value piece : op.getInputs()) {
     Box box = boxOf(kernel, piece);
     box.offsets[op.getDim()] = offset;
-    emitBox(kernel, box, Copy{piece, destination}, unit);
     offset = sum(kernel, offset, box.sizes[op.getDim()]);
+    Copy copy{piece, destination};
+    joinAxes(kernel, int64_t(op.getDim()), box, copy);
+    emitBox(kernel, box, copy, unit);
   }
 }
 
