@@ -1,4 +1,4 @@
-"""Writes a model of the zoo in the forms that other systems read.
+"""Writes a model in the forms that other systems read.
 
     export.py DIRECTORY      model.keras -> model.onnx, model.tflite
 
@@ -62,6 +62,9 @@ def chain_to_onnx(model, path):
     graph.add("Transpose", perm=[0, 3, 1, 2])
     for layer in model.layers[1:]:
         if isinstance(layer, L.Conv2D):
+            if layer.kernel_size != (3, 3) or layer.padding != "same" or \
+                    layer.strides != (1, 1) or layer.dilation_rate != (1, 1):
+                raise TypeError("a convolution that is none of VGG's")
             kernel, bias = layer.get_weights()
             graph.add("Conv", kernel.transpose(3, 2, 0, 1), bias, pads=[1] * 4)
         elif isinstance(layer, L.MaxPooling2D):
@@ -84,13 +87,19 @@ def recurrent_to_onnx(model, path):
     graph = Nodes(model)
     for layer in model.layers[1:]:
         if isinstance(layer, L.Embedding):
+            if layer.mask_zero:
+                raise TypeError("a mask")
             table = graph.weight(layer.get_weights()[0])
             graph.add("Gather", inputs=[table, graph.current])
         elif isinstance(layer, (L.LSTM, L.GRU)):
+            if layer.go_backwards or not getattr(layer, "reset_after", True):
+                raise TypeError(layer.name)
             recurrent(graph, layer)
         elif isinstance(layer, L.Dense):
             graph.add("Gemm", *layer.get_weights())
-            graph.add({"sigmoid": "Sigmoid"}[layer.activation.__name__])
+            if layer.activation is not keras.activations.sigmoid:
+                raise TypeError(layer.activation.__name__)
+            graph.add("Sigmoid")
         else:
             raise TypeError(type(layer).__name__)
     graph.save(path)
@@ -130,7 +139,9 @@ def constants_as_weights(model, path):
     proto = onnx.load(path)
     graph = proto.graph
     layers = [l for l in model.layers if isinstance(l, L.Normalization)]
-    for captured in list(graph.input)[1:]:
+    for captured in list(graph.input)[len(model.inputs):]:
+        if not layers:
+            raise TypeError(f"{captured.name} is a constant without a layer")
         value = layers[0].mean if "/Sub/" in captured.name else layers[0].variance
         graph.initializer.append(
             numpy_helper.from_array(np.array(value, "float32"), captured.name))
@@ -140,13 +151,20 @@ def constants_as_weights(model, path):
 
 def to_onnx(model, path):
     kinds = {type(layer) for layer in model.layers}
-    if kinds & {L.LSTM, L.GRU}:
-        return recurrent_to_onnx(model, path)
+    if kinds & {L.LSTM, L.GRU} and kinds <= {
+            L.InputLayer, L.Embedding, L.LSTM, L.GRU, L.Dense}:
+        try:
+            return recurrent_to_onnx(model, path)
+        except TypeError as error:
+            print(f"{path}: as a loop, since of {error}", file=sys.stderr)
     if sum(weight.size for weight in model.get_weights()) > 1e8 and kinds <= {
             L.InputLayer, L.Conv2D, L.MaxPooling2D, L.Flatten, L.Dense}:
         return chain_to_onnx(model, path)
-    tensor = model.inputs[0]
-    signature = [keras.InputSpec(shape=tensor.shape, dtype=tensor.dtype, name="x")]
+    names = ["x"] if len(model.inputs) == 1 else [t.name for t in model.inputs]
+    signature = [keras.InputSpec(shape=tensor.shape, dtype=tensor.dtype, name=name)
+                 for tensor, name in zip(model.inputs, names)]
+    if len(names) > 1:
+        signature = [dict(zip(names, signature))]
     model.export(path, format="onnx", verbose=False, input_signature=signature)
     constants_as_weights(model, path)
 

@@ -144,7 +144,7 @@ def openvino(op, x, weights, threads):
     x, weights = channels_first(op, x, weights)
     core = ov.Core()
     return systems.openvino_run(core, core.read_model(onnx_model(op, x, weights)),
-                                x, threads, "f32")
+                                {"x": x}, threads, "f32")
 
 
 def torch(op, x, weights, threads):

@@ -1,6 +1,9 @@
-"""Keratin beside other systems, on the models of the zoo.
+"""Keratin beside other systems, on the models of the zoo or on your own.
 
-    peers.py BUILD [--models NAME…] [--systems NAME…] [--threads N]
+    peers.py BUILD [--model-dir DIR] [--models NAME…] [--systems NAME…] [--threads N]
+
+DIR has a folder for each model, NAME/model.keras. What else is needed is made
+in that folder: input.npz, unless it is there, reference.npz and the exports.
 
 Builds what is missing first: a virtual environment for each system (network),
 the models and their exports (gigabytes). Then, for each model, all systems are
@@ -59,9 +62,10 @@ def environment(build, name):
     return python
 
 
-def make_model(build, name):
+def make_model(arguments, name):
     """The directory of a model with its reference and exports."""
-    directory = os.path.join(build, "zoo", name)
+    build, own = arguments.build, arguments.model_dir
+    directory = os.path.join(own or os.path.join(build, "zoo"), name)
 
     def make(script, arguments, product):
         if not os.path.exists(os.path.join(directory, product)):
@@ -69,7 +73,10 @@ def make_model(build, name):
             subprocess.run([environment(build, "export"), script, *arguments],
                            check=True, stdout=subprocess.DEVNULL)
 
-    make(os.path.join(ZOO, "make.py"), [name, directory], "reference.npz")
+    if own:
+        make(os.path.join(HERE, "reference.py"), [directory], "reference.npz")
+    else:
+        make(os.path.join(ZOO, "make.py"), [name, directory], "reference.npz")
     make(os.path.join(HERE, "export.py"), [directory], "exported")
     return directory
 
@@ -226,7 +233,7 @@ class Keratin:
 
 def measure_model(arguments, name, scratch):
     """What each system gave: its facts, and `rounds`, or an `error`."""
-    directory = make_model(arguments.build, name)
+    directory = make_model(arguments, name)
     results, ready = {}, []
 
     def start(system, make):
@@ -276,13 +283,26 @@ def zoo_names():
     return list(names)
 
 
+def names_in(directory):
+    """The folders that have a model, of a folder or of the zoo."""
+    if not directory:
+        return zoo_names()
+    try:
+        return [name for name in sorted(os.listdir(directory)) if
+                os.path.exists(os.path.join(directory, name, "model.keras"))]
+    except OSError as error:
+        raise SystemExit(f"peers.py: {error}")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("build", help="build tree with bin/keratinc")
-    parser.add_argument("--models", nargs="+", choices=zoo_names(),
-                        default=zoo_names(), metavar="NAME")
+    parser.add_argument("--model-dir", metavar="DIR",
+                        help="your models, DIR/NAME/model.keras; else the zoo")
+    parser.add_argument("--models", nargs="+", metavar="NAME",
+                        help="some of them; else all")
     parser.add_argument("--systems", nargs="*", choices=SYSTEMS,
                         default=["onnxruntime", "openvino", "litert"],
                         help=f"of {', '.join(SYSTEMS)}", metavar="NAME")
@@ -297,13 +317,18 @@ def main():
     parser.add_argument("--plot", action="store_true")
     arguments = parser.parse_args()
     arguments.build = os.path.abspath(arguments.build)
+    names = names_in(arguments.model_dir)
+    for name in arguments.models or []:
+        if name not in names:
+            parser.error(f"argument --models: invalid choice: '{name}' "
+                         f"(choose from {', '.join(names)})")
     arguments.out = arguments.out or os.path.join(arguments.build, "peers")
     os.makedirs(arguments.out, exist_ok=True)
 
     results = {"threads": arguments.threads, "date": time.strftime("%F %R"),
                "cpu": report.cpu_name(), "models": {}}
     path = os.path.join(arguments.out, "results.json")
-    for name in arguments.models:
+    for name in arguments.models or names:
         scratch = tempfile.mkdtemp(prefix="keratin-peers-")
         try:
             results["models"][name] = measure_model(arguments, name, scratch)

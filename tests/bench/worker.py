@@ -52,11 +52,12 @@ def measure(run, seconds):
 
 def main():
     system, directory, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    x = np.load(os.path.join(directory, "input.npz"))["x"]
-    reference = np.load(os.path.join(directory, "reference.npz"))["y"]
+    inputs = dict(np.load(os.path.join(directory, "input.npz")))
+    # Of several outputs the first.
+    reference = next(iter(np.load(os.path.join(directory, "reference.npz")).values()))
     try:
         cpu = time.process_time()
-        run = systems.SYSTEMS[system].load(directory, x, threads)
+        run = systems.SYSTEMS[system].load(directory, inputs, threads)
         result = np.array(run())
         say(load_cpu_s=time.process_time() - cpu,
             max_rel_error=error_of(result, reference), peak_rss_mb=peak_rss_mb())
