@@ -275,15 +275,11 @@ void split(const Window &window, ArrayRef<Way> apart) {
   }
   shape.push_back(extents[window.output]);
   AffineExpr output = places.pop_back_val();
-  SmallVector<int64_t> taps;
-  for (unsigned number = 0; number < apart.size(); ++number) {
+  for (unsigned number = 0; number < apart.size(); ++number)
     places.push_back(getAffineDimExpr(rank + number, context));
-    taps.push_back(extents[apart[number].tap]);
-  }
   places.push_back(output);
   Value parted =
       tensor::ExpandShapeOp::create(b, loc, type.clone(shape), columns, groups);
-  // An unset tensor says how many taps there are, as for a pool.
   SmallVector<utils::IteratorType> types(rank, utils::IteratorType::parallel);
   types.append(apart.size(), utils::IteratorType::reduction);
   auto sum = linalg::GenericOp::create(
