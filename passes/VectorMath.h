@@ -49,8 +49,8 @@ public:
   /// x / (1 + e^-x).
   mlir::Value swish(mlir::Value x);
   mlir::Value erf(mlir::Value x);
-  /// erf of scale x, to 6.1 ulp (f32), for sums with numbers that are not
-  /// smaller: 1 + erf |x| is off by 3.1 ulp, with AVX-512 by 1.
+  /// erf of scale x, for sums with numbers that are not smaller: 1 + erf |x|,
+  /// of f32, is off by at most 6 ulp, with AVX-512 by 1.
   mlir::Value erfForSum(mlir::Value x, double scale = 1);
   /// Up to |x| = 2^45 (f64: 1e5); beyond, the angle loses digits and results
   /// only stay in [-1, 1].

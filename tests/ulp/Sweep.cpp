@@ -34,7 +34,7 @@ static constexpr Function table[] = {
         %magnitude = math.absf %a : TYPE
         %e = math.erf %magnitude : TYPE
         %y = arith.addf %e, %one : TYPE)",
-     onePlusErf, 3.1, infinity},
+     onePlusErf, 6.0, infinity},
     {"sin", "%y = math.sin %a : TYPE", std::sin, 1.8, 0x1p45},
     {"cos", "%y = math.cos %a : TYPE", std::cos, 1.8, 0x1p45},
     // As ktn.sigmoid is written: e^-|x| over 1 + e^-|x|, or 1 over it.
