@@ -81,20 +81,24 @@ static Array matchRows(const Array &reference, const Array &output) {
 std::string Comparison::problem(double limit) const {
   char text[64];
   if (!isFinite)
-    return "output '" + worstOutput + "' is not finite where the reference is";
+    return "output '" + worstOutput +
+           "' and the reference are not finite in the same places";
   std::snprintf(text, sizeof text, "%g is more than %g", maxRelError, limit);
   return "output '" + worstOutput + "': max_rel_error " + text;
 }
 
-/// max |y - ref| / max |ref|, over the places where the reference is finite.
+/// max |y - ref| / max |ref|. What is not finite must be the same in both, or
+/// the error is infinite.
 static double relativeError(const Array &values, const Array &reference) {
   double difference = 0, scale = 0;
   for (int64_t index = 0; index < values.size(); ++index) {
     double expected = reference.at(index), value = values.at(index);
-    if (!std::isfinite(expected))
+    if (!std::isfinite(expected) || !std::isfinite(value)) {
+      bool same = std::isnan(expected) ? std::isnan(value) : value == expected;
+      if (!same)
+        return std::numeric_limits<double>::infinity();
       continue;
-    if (!std::isfinite(value))
-      return std::numeric_limits<double>::infinity();
+    }
     difference = std::max(difference, std::abs(value - expected));
     scale = std::max(scale, std::abs(expected));
   }
