@@ -73,6 +73,15 @@ std::optional<Way> wayOf(AffineMap map, size_t axis,
   return way;
 }
 
+/// Whether the resource is there, elided from no dump, with all its elements.
+bool hasItsBytes(DenseResourceElementsAttr weights) {
+  AsmResourceBlob *blob = weights.getRawHandle().getBlob();
+  auto type = cast<RankedTensorType>(weights.getType());
+  return blob && type.getElementType().isF32() &&
+         int64_t(blob->getData().size() / sizeof(float)) ==
+             type.getNumElements();
+}
+
 std::optional<Window> windowOf(linalg::GenericOp op) {
   if (!isProduct(op) || op->getNumResults() != 1 ||
       !op.getDpsInits()[0].getDefiningOp<linalg::FillOp>())
@@ -86,7 +95,7 @@ std::optional<Window> windowOf(linalg::GenericOp op) {
   AffineMap x = op.getMatchingIndexingMap(op.getDpsInputOperand(0));
   AffineMap w = op.getMatchingIndexingMap(op.getDpsInputOperand(1));
   AffineMap y = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (!window.weights || !window.weights.getRawHandle().getBlob() ||
+  if (!window.weights || !hasItsBytes(window.weights) ||
       !type.getElementType().isF32() || type.getRank() == 0 ||
       input.getElementType() != type.getElementType() ||
       !w.isProjectedPermutation() || !y.isProjectedPermutation() ||
