@@ -325,10 +325,13 @@ void Splitter::run() {
 
 void splitGates(func::FuncOp function) {
   SmallVector<linalg::GenericOp> products;
-  function.walk([&](linalg::GenericOp op) { products.push_back(op); });
-  for (linalg::GenericOp op : products)
+  // What is split takes an addition behind it along, which is no product.
+  function.walk([&](linalg::GenericOp op) {
     if (op.getNumReductionLoops() != 0)
-      Splitter(op).run();
+      products.push_back(op);
+  });
+  for (linalg::GenericOp op : products)
+    Splitter(op).run();
 }
 
 } // namespace keratin
