@@ -1,5 +1,5 @@
 //===- LayersRecurrent.cpp - recurrent layers and wrappers over time ------===//
-#include "Layer.h"
+#include "RecurrentCells.h"
 
 #include <algorithm>
 
@@ -7,13 +7,6 @@ using namespace keratin;
 using namespace keratin::model;
 
 namespace {
-
-/// One step of a recurrent layer, with its weights.
-struct Cell {
-  std::vector<int64_t> stateSizes;
-  int64_t outputSize = 0;
-  K::StepFunction step;
-};
 
 /// A recurrent layer, alone or in a wrapper.
 struct Recurrent {
@@ -31,183 +24,22 @@ struct RecurrentOutput {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Cells
-//===----------------------------------------------------------------------===//
-
-/// h = activation(x W + b + h R)
-static Cell simpleCell(LayerContext &layer, const Config &config,
-                       int64_t features) {
-  int64_t units = config.integer("units", 1);
-  K::Tensor kernel = layer.weight("kernel", {features, units});
-  K::Tensor recurrent = layer.weight("recurrent_kernel", {units, units});
-  K::Tensor bias;
-  if (config.flag("use_bias", true))
-    bias = layer.weight("bias", {units});
-  Activation activate = activation(layer, config, "activation", "tanh");
-  auto step = [=](const K::Tensor &x, const K::Tensors &states) {
-    K::Tensor h = K::dot(x, kernel);
-    h = bias ? h + bias : h;
-    h = activate(h + K::dot(states[0], recurrent));
-    return std::make_pair(h, K::Tensors{h});
-  };
-  return {{units}, units, step};
-}
-
-/// i, f, g, o = x W + b + h R; c = f c + i g; h = o tanh(c)
-static Cell lstmCell(LayerContext &layer, const Config &config,
-                     int64_t features) {
-  int64_t units = config.integer("units", 1);
-  K::Tensor kernel = layer.weight("kernel", {features, 4 * units});
-  K::Tensor recurrent = layer.weight("recurrent_kernel", {units, 4 * units});
-  K::Tensor bias;
-  if (config.flag("use_bias", true))
-    bias = layer.weight("bias", {4 * units});
-  Activation activate = activation(layer, config, "activation", "tanh");
-  Activation gate =
-      activation(layer, config, "recurrent_activation", "sigmoid");
-  auto step = [=](const K::Tensor &x, const K::Tensors &states) {
-    K::Tensor z = K::dot(x, kernel);
-    z = bias ? z + bias : z;
-    K::Tensors parts = K::split(z + K::dot(states[0], recurrent), 4, -1);
-    K::Tensor carry =
-        gate(parts[1]) * states[1] + gate(parts[0]) * activate(parts[2]);
-    K::Tensor h = gate(parts[3]) * activate(carry);
-    return std::make_pair(h, K::Tensors{h, carry});
-  };
-  return {{units, units}, units, step};
-}
-
-/// z, r = gates; h' = activation(x W + r (h R)) or, with the reset before the
-/// product, activation(x W + (r h) R); h = z h + (1 - z) h'.
-static Cell gruCell(LayerContext &layer, const Config &config,
-                    int64_t features) {
-  int64_t units = config.integer("units", 1);
-  bool resetAfter = config.flag("reset_after", !layer.isKeras2());
-  K::Tensor kernel = layer.weight("kernel", {features, 3 * units});
-  K::Tensor recurrent = layer.weight("recurrent_kernel", {units, 3 * units});
-  K::Tensor inputBias, recurrentBias;
-  if (config.flag("use_bias", true)) {
-    if (resetAfter) {
-      K::Tensors biases = K::unstack(layer.weight("bias", {2, 3 * units}), 0);
-      inputBias = biases[0];
-      recurrentBias = biases[1];
-    } else {
-      inputBias = layer.weight("bias", {3 * units});
-    }
-  }
-  Activation activate = activation(layer, config, "activation", "tanh");
-  Activation gate =
-      activation(layer, config, "recurrent_activation", "sigmoid");
-  auto plus = [](const K::Tensor &y, const K::Tensor &bias) {
-    return bias ? y + bias : y;
-  };
-  auto mix = [=](const K::Tensor &update, const K::Tensor &h,
-                 const K::Tensor &candidate) {
-    K::Tensor next = update * h + (K::Tensor(1) - update) * candidate;
-    return std::make_pair(next, K::Tensors{next});
-  };
-  if (resetAfter)
-    return {std::vector{units}, units,
-            [=](const K::Tensor &x, const K::Tensors &states) {
-              K::Tensors in = K::split(plus(K::dot(x, kernel), inputBias), 3);
-              K::Tensors inner = K::split(
-                  plus(K::dot(states[0], recurrent), recurrentBias), 3);
-              K::Tensor reset = gate(in[1] + inner[1]);
-              return mix(gate(in[0] + inner[0]), states[0],
-                         activate(in[2] + reset * inner[2]));
-            }};
-  K::Tensors parts = K::split(recurrent, K::Ints{2 * units}, -1);
-  return {std::vector{units}, units,
-          [=](const K::Tensor &x, const K::Tensors &states) {
-            K::Tensors in = K::split(plus(K::dot(x, kernel), inputBias), 3);
-            K::Tensors inner = K::split(K::dot(states[0], parts[0]), 2);
-            K::Tensor reset = gate(in[1] + inner[1]);
-            K::Tensor candidate = K::dot(reset * states[0], parts[1]);
-            return mix(gate(in[0] + inner[0]), states[0],
-                       activate(in[2] + candidate));
-          }};
-}
-
-static Cell makeCell(LayerContext &layer, const Config &config,
-                     const std::string &className, int64_t features);
-
-/// Cells on top of each other; the states are those of all, in order.
-static Cell stackedCell(LayerContext &layer, const Config &config,
-                        int64_t features) {
-  const Json &list = config.at("cells");
-  if (!list.is_array() || list.empty())
-    layer.fail("has 'cells' that are no list of cells");
-  auto cells = std::make_shared<std::vector<Cell>>();
-  std::map<std::string, int> used;
-  Cell stack;
-  for (const Json &object : list) {
-    const Json wrapped = {{"cell", object}};
-    Config outer(wrapped, [&](const std::string &m) { layer.problem(m); });
-    const Json *cell = outer.layer("cell");
-    if (!cell)
-      layer.fail("has 'cells' with an item that is no cell");
-    std::string name = (*cell)["class_name"].get<std::string>();
-    std::string group = snakeCase(name);
-    if (int before = used[group]++)
-      group += "_" + std::to_string(before);
-    Config inner((*cell)["config"],
-                 [&](const std::string &m) { layer.problem(m); });
-    cells->push_back(layer.inside(
-        group, [&] { return makeCell(layer, inner, name, features); }));
-    features = cells->back().outputSize;
-    const std::vector<int64_t> &sizes = cells->back().stateSizes;
-    stack.stateSizes.insert(stack.stateSizes.end(), sizes.begin(), sizes.end());
-  }
-  stack.outputSize = features;
-  stack.step = [cells](const K::Tensor &x, const K::Tensors &states) {
-    K::Tensor output = x;
-    K::Tensors next;
-    auto state = states.begin();
-    for (const Cell &cell : *cells) {
-      K::Tensors own(state, state + ptrdiff_t(cell.stateSizes.size()));
-      state += ptrdiff_t(cell.stateSizes.size());
-      auto [y, updated] = cell.step(output, own);
-      output = y;
-      next.insert(next.end(), updated.begin(), updated.end());
-    }
-    return std::make_pair(output, next);
-  };
-  return stack;
-}
-
-static Cell makeCell(LayerContext &layer, const Config &config,
-                     const std::string &className, int64_t features) {
-  if (className == "SimpleRNN" || className == "SimpleRNNCell")
-    return simpleCell(layer, config, features);
-  if (className == "LSTM" || className == "LSTMCell")
-    return lstmCell(layer, config, features);
-  if (className == "GRU" || className == "GRUCell")
-    return gruCell(layer, config, features);
-  if (className == "StackedRNNCells")
-    return layer.inside("cells",
-                        [&] { return stackedCell(layer, config, features); });
-  layer.fail("has a cell of the class '" + className +
-             "', but SimpleRNNCell, LSTMCell, GRUCell and StackedRNNCells are "
-             "supported");
-}
-
-//===----------------------------------------------------------------------===//
 // Layers
 //===----------------------------------------------------------------------===//
 
 /// The cell of a layer, which is configured by `config` itself or, for RNN, by
 /// an object of its own.
 static Cell cellOf(LayerContext &layer, const Recurrent &recurrent,
-                   int64_t features) {
+                   const K::Shape &input) {
   if (recurrent.className != "RNN")
-    return makeCell(layer, recurrent.config, recurrent.className, features);
+    return makeCell(layer, recurrent.config, recurrent.className, input);
   const Json *cell = recurrent.config.layer("cell");
   if (!cell)
     layer.fail("has no cell");
   Config config((*cell)["config"],
                 [&](const std::string &m) { layer.problem(m); });
   return makeCell(layer, config, (*cell)["class_name"].get<std::string>(),
-                  features);
+                  input);
 }
 
 static RecurrentOutput run(LayerContext &layer, const Recurrent &recurrent) {
@@ -219,25 +51,35 @@ static RecurrentOutput run(LayerContext &layer, const Recurrent &recurrent) {
   if (config.flag("time_major", false))
     config.wrong("time_major", "false"); // of Keras 2
   K::Tensor x = recurrent.x;
-  if (K::ndim(x) != 3)
-    layer.fail("is called with an input of shape " +
-               shapeName(K::int_shape(x)) +
-               ", but (samples, steps, features) is expected");
-  int64_t features = layer.channels(x, 2);
+  size_t axes = spatialAxesOfSteps(recurrent.className);
+  K::Shape shape = K::int_shape(x);
+  if (shape.size() != axes + 3)
+    layer.fail("is called with an input of shape " + shapeName(shape) +
+               ", but " +
+               (axes == 0 ? std::string("(samples, steps, features)")
+                          : "(samples, steps) and images of " +
+                                std::to_string(axes) + " axes and channels") +
+               " is expected");
+  K::Shape input(shape.begin() + 2, shape.end());
+  bool channelsFirst = axes != 0 && config.has("data_format") &&
+                       config.raw()["data_format"] == "channels_first";
+  layer.channels(x, channelsFirst ? 2 : int64_t(axes) + 2);
   Cell cell =
-      layer.inside("cell", [&] { return cellOf(layer, recurrent, features); });
+      layer.inside("cell", [&] { return cellOf(layer, recurrent, input); });
   if (layer.failed())
     throw Error("the cell is wrong");
 
   K::Tensors states = recurrent.initialStates;
   if (states.empty())
-    for (int64_t size : cell.stateSizes)
-      states.push_back(
-          K::full(K::Dims{K::extent(x, 0), size}, 0, layer.dtype()));
-  if (states.size() != cell.stateSizes.size())
+    for (const K::Shape &state : cell.states) {
+      std::vector<K::Dim> dims = {K::extent(x, 0)};
+      dims.insert(dims.end(), state.begin(), state.end());
+      states.push_back(K::full(dims, 0, layer.dtype()));
+    }
+  if (states.size() != cell.states.size())
     layer.fail("is called with " + std::to_string(states.size()) +
                " initial states, but it has " +
-               std::to_string(cell.stateSizes.size()));
+               std::to_string(cell.states.size()));
   K::RnnOptions options;
   options.go_backwards = config.flag("go_backwards", false);
   options.mask = recurrent.mask;
@@ -394,6 +236,9 @@ std::span<const LayerEntry> model::recurrentLayers() {
       {"LSTM", recurrent, Masking::Sets},
       {"GRU", recurrent, Masking::Sets},
       {"RNN", recurrent, Masking::Sets},
+      {"ConvLSTM1D", recurrent, Masking::Sets},
+      {"ConvLSTM2D", recurrent, Masking::Sets},
+      {"ConvLSTM3D", recurrent, Masking::Sets},
       {"Bidirectional", bidirectional, Masking::Sets},
       {"TimeDistributed", timeDistributed, Masking::Passes},
   };

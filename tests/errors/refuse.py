@@ -143,6 +143,13 @@ def stateful_rnn(models, path):
 
 
 @mistake
+def window_beyond_steps(models, path):
+    model = Model(os.path.join(models, "conv_recurrent.keras"))
+    model.layer("conv_lstm2d_1")["config"]["kernel_size"] = [8, 2]
+    model.write(path)
+
+
+@mistake
 def wrong_weight_shape(models, path):
     model = mlp(models)
     model.layer("dense_1")["config"]["units"] = 17

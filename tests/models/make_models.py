@@ -338,6 +338,28 @@ def uncommon():
          normal(2, 4, 5, 6, 2), normal(2, 20, 12))
 
 
+def conv_recurrent():
+    x = L.Input((5, 7, 6, 3), name="x")
+    s = L.Input((4, 9, 2), name="s")
+    v = L.Input((3, 4, 5, 4, 2), name="v")
+    first = L.Input((3, 2, 6, 5), name="first")
+    pair = L.ConvLSTM2D(3, 3, padding="same", return_sequences=True)
+    states = L.ConvLSTM2D(4, (3, 2), return_state=True, go_backwards=True)(x)
+    outputs = [
+        L.ConvLSTM2D(3, 3, padding="same", activation="relu")(x),
+        L.ConvLSTM2D(5, (3, 2), strides=(2, 1), return_sequences=True)(x),
+        states,
+        L.ConvLSTM2D(4, (3, 2), use_bias=False)(x, initial_state=states[1:]),
+        L.ConvLSTM2D(3, 2, dilation_rate=2, recurrent_activation="relu")(x),
+        L.Bidirectional(pair, merge_mode="sum")(x),
+        L.ConvLSTM1D(4, 3, padding="same")(s),
+        L.ConvLSTM3D(2, 3, padding="same")(v),
+        L.ConvLSTM2D(3, 3, data_format="channels_first")(first),
+    ]
+    save("conv_recurrent", [x, s, v, first], outputs, normal(2, 5, 7, 6, 3),
+         normal(2, 4, 9, 2), normal(2, 3, 4, 5, 4, 2), normal(2, 3, 2, 6, 5))
+
+
 if __name__ == "__main__":
     for family in (
         activations,
@@ -348,6 +370,7 @@ if __name__ == "__main__":
         attention,
         operators,
         uncommon,
+        conv_recurrent,
     ):
         keras.utils.set_random_seed(1)
         family()
