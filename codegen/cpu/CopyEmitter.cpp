@@ -455,6 +455,7 @@ static Value withJoinedAxes(Kernel &kernel, Value source,
   auto op = source.getDefiningOp<linalg::GenericOp>();
   if (!op || op.getNumResults() != 1 || !isVectorizable(op) ||
       op.hasIndexSemantics() ||
+      !op.getBody()->getOps<tensor::ExtractOp>().empty() ||
       op.payloadUsesValueFromOperand(op.getDpsInitOperand(0)) ||
       op.getNumParallelLoops() != op.getNumLoops() ||
       !llvm::all_of(op.getIndexingMapsArray(),

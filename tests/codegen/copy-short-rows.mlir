@@ -49,3 +49,20 @@ func.func private @pieces(%x: tensor<5x9xf32>, %y: tensor<3x9xf32>, %out: tensor
   %0 = tensor.concat dim(0) %x, %y : (tensor<5x9xf32>, tensor<3x9xf32>) -> tensor<8x9xf32>
   return %0 : tensor<8x9xf32>
 }
+
+// Where an element of the rows is picked by its place, they stay rows.
+// CHECK-LABEL: func private @picks(
+// CHECK-NOT:     memref.collapse_shape
+// CHECK:         memref.load %{{.*}}[%{{.*}}, %{{.*}}] : memref<5x9xf32>
+func.func private @picks(%x: tensor<5x9xf32>, %out: tensor<5x9xf32>) -> tensor<5x9xf32>
+    attributes {ktn.kernel = "elementwise"} {
+  %c2 = arith.constant 2 : index
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<5x9xf32>) outs(%out : tensor<5x9xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %p = tensor.extract %x[%c2, %c2] : tensor<5x9xf32>
+    %s = arith.addf %a, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<5x9xf32>
+  return %0 : tensor<5x9xf32>
+}
