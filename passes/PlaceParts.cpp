@@ -108,6 +108,7 @@ private:
   SmallVector<WholeBuffer> buffers;
   llvm::DenseMap<Value, Spot> located;
   llvm::DenseMap<Operation *, Frame> frames;
+  llvm::DenseMap<Value, Value> joined; ///< what results of frames became
   llvm::DenseMap<Value, SmallVector<int64_t>> strided;
   llvm::StringMap<func::FuncOp> variants;
   llvm::StringMap<func::FuncOp> made;
@@ -485,14 +486,17 @@ void PartPlacer::rewriteFrame(func::CallOp call, Frame &frame) {
     Spot place = whole;
     for (auto [offset, more] : llvm::zip_equal(place.offsets, part.offsets))
       offset += more;
-    if (!part.placed)
-      copyPart(place, part.value, call);
+    if (part.placed)
+      continue;
+    Value made = joined.lookup(part.value);
+    copyPart(place, made ? made : part.value, call);
   }
   if (frame.pad)
     fillBorder(whole, frame, call);
   Value result =
       slice(whole, cast<RankedTensorType>(call.getResult(0).getType()));
   call.getResult(0).replaceAllUsesWith(result);
+  joined[call.getResult(0)] = result;
 }
 
 void PartPlacer::run() {

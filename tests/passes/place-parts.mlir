@@ -161,3 +161,74 @@ func.func @together(%x: tensor<4x8xf32>) -> tensor<4x16xf32> {
   %whole = tensor.concat dim(1) %a, %b : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x16xf32>
   return %whole : tensor<4x16xf32>
 }
+
+// -----
+
+#pointwise = affine_map<(n, h, c) -> (n, h, c)>
+
+// What was joined, and is a result too, is copied into what it is a part of:
+// from where it has been made.
+// CHECK-LABEL: func.func @nested(
+// CHECK:         %[[INNER:.+]] = tensor.insert_slice %{{.+}} into %{{.+}}[0, 0, 8] [4, 6, 8]
+// CHECK:         %[[OUTER:.+]] = tensor.empty() {ktn.buffer = 0 : i64} : tensor<4x6x24xf32>
+// CHECK:         %[[RIGHT:.+]] = tensor.insert_slice %{{.+}} into %[[OUTER]][0, 0, 16] [4, 6, 8]
+// CHECK:         %[[SLOT:.+]] = tensor.extract_slice %[[RIGHT]][0, 0, 0] [4, 6, 16]
+// CHECK:         %[[LEFT:.+]] = call @{{.+}}(%[[INNER]], %[[SLOT]])
+// CHECK:         %[[BOTH:.+]] = tensor.insert_slice %[[LEFT]] into %[[RIGHT]][0, 0, 0] [4, 6, 16]
+// CHECK:         return %[[INNER]], %[[BOTH]]
+// PLAN-LABEL:  func.func @nested(
+func.func @nested(%x: tensor<4x6x8xf32>) -> (tensor<4x6x16xf32>, tensor<4x6x24xf32>) {
+  %empty = tensor.empty() : tensor<4x6x8xf32>
+  %a = linalg.generic {indexing_maps = [#pointwise, #pointwise], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<4x6x8xf32>) outs(%empty : tensor<4x6x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = math.exp %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x6x8xf32>
+  %inner = tensor.concat dim(2) %a, %x : (tensor<4x6x8xf32>, tensor<4x6x8xf32>) -> tensor<4x6x16xf32>
+  %b = linalg.generic {indexing_maps = [#pointwise, #pointwise], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<4x6x8xf32>) outs(%empty : tensor<4x6x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = math.tanh %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x6x8xf32>
+  %outer = tensor.concat dim(2) %inner, %b : (tensor<4x6x16xf32>, tensor<4x6x8xf32>) -> tensor<4x6x24xf32>
+  return %inner, %outer : tensor<4x6x16xf32>, tensor<4x6x24xf32>
+}
+
+// -----
+
+#pointwise = affine_map<(n, h, c) -> (n, h, c)>
+
+// What is joined twice is made in one of the two, where it has strides, and
+// copied from there to the other.
+// CHECK-LABEL: func.func @twice(
+// CHECK:         %[[INNER:.+]] = tensor.extract_slice %{{.+}} [4, 6, 16] [1, 1, 1] : tensor<4x6x24xf32>
+// CHECK:         call @[[COPY:.+]](%[[INNER]], %{{.+}}) {{.*}} : (tensor<4x6x16xf32>, tensor<4x6x16xf32>)
+// CHECK:         func.func private @[[COPY]](%arg0: tensor<4x6x16xf32> {ktn.strides = array<i64: 144, 24, 1>}, %arg1: tensor<4x6x16xf32> {ktn.slot, ktn.strides = array<i64: 144, 24, 1>})
+// PLAN-LABEL:  func.func @twice(
+func.func @twice(%x: tensor<4x6x8xf32>) -> (tensor<4x6x24xf32>, tensor<4x6x24xf32>) {
+  %empty = tensor.empty() : tensor<4x6x8xf32>
+  %a = linalg.generic {indexing_maps = [#pointwise, #pointwise], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<4x6x8xf32>) outs(%empty : tensor<4x6x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = math.exp %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x6x8xf32>
+  %inner = tensor.concat dim(2) %a, %x : (tensor<4x6x8xf32>, tensor<4x6x8xf32>) -> tensor<4x6x16xf32>
+  %b = linalg.generic {indexing_maps = [#pointwise, #pointwise], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<4x6x8xf32>) outs(%empty : tensor<4x6x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = math.tanh %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x6x8xf32>
+  %left = tensor.concat dim(2) %inner, %b : (tensor<4x6x16xf32>, tensor<4x6x8xf32>) -> tensor<4x6x24xf32>
+  %c = linalg.generic {indexing_maps = [#pointwise, #pointwise], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<4x6x8xf32>) outs(%empty : tensor<4x6x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = math.sqrt %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x6x8xf32>
+  %right = tensor.concat dim(2) %c, %inner : (tensor<4x6x8xf32>, tensor<4x6x16xf32>) -> tensor<4x6x24xf32>
+  return %left, %right : tensor<4x6x24xf32>, tensor<4x6x24xf32>
+}
