@@ -328,8 +328,10 @@ Value PartPlacer::callKernel(func::FuncOp kernel, ValueRange inputs,
   }
   call->setAttr("ktn.flops", b.getDenseI64ArrayAttr({0, 0}));
   call->setAttr("ktn.bytes", b.getDenseI64ArrayAttr({fixed, perBatch}));
-  if (auto strides = strided.find(destination); strides != strided.end())
-    strided[call.getResult(0)] = strides->second;
+  if (auto known = strided.find(destination); known != strided.end()) {
+    SmallVector<int64_t> strides = known->second;
+    strided[call.getResult(0)] = strides;
+  }
   useStrides(call);
   return call.getResult(0);
 }
