@@ -165,8 +165,11 @@ struct ExtractOfReshape : OpRewritePattern<tensor::ExtractOp> {
       return rewriter.notifyMatchFailure(op, "not of a reshape");
     int64_t offset = 0;
     for (auto [index, extent] :
-         llvm::zip_equal(*position, tensorType(op.getTensor()).getShape()))
+         llvm::zip_equal(*position, tensorType(op.getTensor()).getShape())) {
+      if (index < 0 || index >= extent)
+        return rewriter.notifyMatchFailure(op, "no such element");
       offset = offset * extent + index;
+    }
     ArrayRef<int64_t> shape = tensorType(reshape.getSrc()).getShape();
     SmallVector<int64_t> source(shape.size());
     for (int64_t axis = shape.size(); axis-- > 0; offset /= shape[axis])

@@ -140,3 +140,15 @@ func.func @pad_and_concat(%x: tensor<?x16xf32>) -> tensor<?x35xf32> {
     }
   }
 #-}
+
+// There is no such element to look for in front of the view.
+// CHECK-LABEL: func.func @element_of_none(
+// CHECK:         %[[VIEW:.+]] = tensor.collapse_shape
+// CHECK:         tensor.extract %[[VIEW]]
+func.func @element_of_none(%x: tensor<0x3xindex>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %view = tensor.collapse_shape %x [[0, 1]] : tensor<0x3xindex> into tensor<0xindex>
+  %count = tensor.extract %view[%c0] : tensor<0xindex>
+  %empty = tensor.empty(%count) : tensor<?xf32>
+  return %empty : tensor<?xf32>
+}
