@@ -447,13 +447,20 @@ Value createReshape(OpBuilder &b, Location loc, Value value,
   }
   if (needsExpand) {
     SmallVector<OpFoldResult> sizes;
+    SmallVector<int64_t> joined;
     for (auto [axis, group] : llvm::enumerate(groups)) {
       SmallVector<int64_t> extents;
       for (int64_t target : group.target)
         extents.push_back(type.getDimSize(target));
       OpFoldResult size = sizeOf(b, loc, value, axis);
       appendGroupSizes(b, loc, size, extents, sizes);
+      joined.push_back(llvm::any_of(extents, ShapedType::isDynamic)
+                           ? ShapedType::kDynamic
+                           : staticCount(extents));
     }
+    // An extent may be known of one of the two types only.
+    if (RankedTensorType wanted = type.clone(joined); wanted != value.getType())
+      value = tensor::CastOp::create(b, loc, wanted, value);
     value = tensor::ExpandShapeOp::create(b, loc, type, value, expand, sizes);
   }
   if (value.getType() != type)

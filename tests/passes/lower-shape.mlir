@@ -152,3 +152,12 @@ func.func @element_of_none(%x: tensor<0x3xindex>) -> tensor<?xf32> {
   %empty = tensor.empty(%count) : tensor<?xf32>
   return %empty : tensor<?xf32>
 }
+
+// Extents that only the result tells are told in front of the view.
+// CHECK-LABEL: func.func @told_extents(
+// CHECK:         %[[TOLD:.+]] = tensor.cast %{{.+}} : tensor<?x?x6xf32> to tensor<?x154x6xf32>
+// CHECK:         tensor.expand_shape %[[TOLD]] {{\[\[}}0], [1, 2], [3]] {{.+}} : tensor<?x154x6xf32> into tensor<?x14x11x6xf32>
+func.func @told_extents(%x: tensor<?x?x6xf32>) -> tensor<?x14x11x6xf32> {
+  %0 = ktn.reshape %x to [?, 14, 11, 6] : tensor<?x?x6xf32> -> tensor<?x14x11x6xf32>
+  return %0 : tensor<?x14x11x6xf32>
+}
