@@ -195,6 +195,17 @@ static K::Tensors attentionOutputs(LayerContext &layer,
   return {output};
 }
 
+/// How many places there are along the axes of `x` between the first and the
+/// last; -1 where that is not known, or none.
+static int64_t placesBetween(const K::Tensor &x) {
+  K::Shape shape = K::int_shape(x);
+  int64_t places = 1;
+  for (size_t axis = 1; axis + 1 < shape.size(); ++axis)
+    if (shape[axis] < 1 || __builtin_mul_overflow(places, shape[axis], &places))
+      return -1;
+  return places;
+}
+
 /// Inputs of more axes, (samples, a, b.., features): attention goes along all
 /// of the axes between, which become one, or along the last of them, and then
 /// the others are samples. Only without a mask.
@@ -223,7 +234,9 @@ static void joinAxes(LayerContext &layer, AttentionCall &call) {
   for (K::Tensor *x : {&call.query, &call.key, &call.value}) {
     if (K::ndim(*x) != rank)
       layer.fail("is called with tensors of different ranks");
-    if (alongAll)
+    if (int64_t places = placesBetween(*x); alongAll && places > 0)
+      *x = K::reshape(*x, {-1, places, layer.channels(*x, -1)});
+    else if (alongAll)
       *x = K::reshape(*x, {K::extent(*x, 0), -1, layer.channels(*x, -1)});
     else
       *x = K::reshape(*x, {-1, layer.channels(*x, -2), layer.channels(*x, -1)});
