@@ -61,9 +61,8 @@ static RecurrentOutput run(LayerContext &layer, const Recurrent &recurrent) {
                                 std::to_string(axes) + " axes and channels") +
                " is expected");
   K::Shape input(shape.begin() + 2, shape.end());
-  bool channelsFirst = axes != 0 && config.has("data_format") &&
-                       config.raw()["data_format"] == "channels_first";
-  layer.channels(x, channelsFirst ? 2 : int64_t(axes) + 2);
+  if (axes == 0)
+    layer.channels(x, 2);
   Cell cell =
       layer.inside("cell", [&] { return cellOf(layer, recurrent, input); });
   if (layer.failed())

@@ -176,21 +176,24 @@ static Cell convLstmCell(LayerContext &layer, const Config &config,
       "data_format", {"channels_last", "channels_first"}, "channels_last");
   bool first = format == "channels_first";
 
+  int64_t channels = input[first ? 0 : rank];
   K::Shape state(input);
   state[first ? 0 : rank] = filters;
+  bool isKnown = channels >= 1;
   for (size_t way = 0; way < rank; ++way) {
     int64_t &extent = state[way + (first ? 1 : 0)];
     if (extent >= 0)
       extent = placesOf(extent, window[way], strides[way], dilation[way],
                         padding == "same");
-    if (extent < 1)
-      layer.fail("has steps of shape " + shapeName(input) +
-                 ", but images of known extents, at least as large as its "
-                 "window of " +
-                 shapeName(window) + ", are expected");
+    isKnown &= extent >= 1;
   }
+  if (!isKnown)
+    layer.fail("has steps of shape " + shapeName(input) +
+               ", but images of known extents, at least as large as its "
+               "window of " +
+               shapeName(window) + ", are expected");
   K::Shape shape = window;
-  shape.insert(shape.end(), {input[first ? 0 : rank], 4 * filters});
+  shape.insert(shape.end(), {channels, 4 * filters});
   K::Tensor kernel = layer.weight("kernel", shape);
   shape[rank] = filters;
   K::Tensor recurrent = layer.weight("recurrent_kernel", shape);

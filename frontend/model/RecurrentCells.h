@@ -18,8 +18,8 @@ struct Cell {
 size_t spatialAxesOfSteps(const std::string &className);
 
 /// The cell of the class `className`, which may be a layer of one, for steps of
-/// the shape `input`, whose channels are known. Takes its weights from `layer`;
-/// fails where the class has none.
+/// the shape `input`; without spatial axes its one extent is known. Takes its
+/// weights from `layer`; fails where the class has none.
 Cell makeCell(LayerContext &layer, const Config &config,
               const std::string &className, const K::Shape &input);
 
