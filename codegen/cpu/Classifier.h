@@ -67,6 +67,7 @@ private:
   bool paysToCopy(const Access &access, int64_t blocks, int64_t steps);
   void pickCopied();
   void pickDirection();
+  void pickRuns();
   void pickReductions();
   void orderLoops();
   int64_t turnsInBlock(unsigned loop);

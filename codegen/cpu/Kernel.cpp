@@ -410,6 +410,16 @@ Value mirrored(Kernel &kernel, Value number, Value from, Value to, Value back) {
   return arith::SelectOp::create(b, loc, back, other, number);
 }
 
+Value sideBySide(Kernel &kernel, Value number, int64_t count, int64_t runs) {
+  OpBuilder &b = kernel.builder();
+  Location loc = kernel.loc();
+  Value all = kernel.index(runs);
+  Value run = arith::RemUIOp::create(b, loc, number, all);
+  run = arith::MulIOp::create(b, loc, run, kernel.index(count / runs));
+  Value place = arith::DivUIOp::create(b, loc, number, all);
+  return arith::AddIOp::create(b, loc, run, place);
+}
+
 SmallVector<Value>
 emitLoop(OpBuilder &b, Location loc, Value from, Value to, Value step,
          ValueRange carried,

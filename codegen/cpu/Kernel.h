@@ -140,6 +140,17 @@ int64_t staticLoopExtent(mlir::linalg::GenericOp op, unsigned dim);
 mlir::Value mirrored(Kernel &kernel, mlir::Value number, mlir::Value from,
                      mlir::Value to, mlir::Value back);
 
+/// What fetches ahead by itself does so within a page, and for each run of
+/// memory alone: what comes from memory arrives half as fast again in this many
+/// runs as in one. Where each vector of weights is multiplied with more rows
+/// than `rowsOfRuns`, one run is fast enough and costs less.
+inline constexpr int64_t runsAtOnce = 8, rowsOfRuns = 32;
+
+/// The `number`th of `count` things when `runs` equal parts of them, of which
+/// there are `count / runs` each, are gone through side by side.
+mlir::Value sideBySide(Kernel &kernel, mlir::Value number, int64_t count,
+                       int64_t runs);
+
 /// Emits `for iv = from to to step step` around `body`, which gets the iv and
 /// the carried values and returns the next ones. Returns the last ones.
 llvm::SmallVector<mlir::Value>

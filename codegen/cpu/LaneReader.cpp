@@ -393,8 +393,8 @@ Lanes LaneReader::load(Value memref, ArrayRef<AffineExpr> position,
 
 /// The packed dimension is `lane + offset`, and the lane starts a block, so
 /// the offset is the place in the block.
-Lanes LaneReader::loadPacked(const Packed &packed,
-                             ArrayRef<AffineExpr> position, unsigned width) {
+SmallVector<Value> LaneReader::placeOf(const Packed &packed,
+                                       ArrayRef<AffineExpr> position) {
   AffineExpr coordinate = getAffineDimExpr(*lane, b.getContext());
   unsigned blocked = packed.packing.dim;
   auto type = cast<MemRefType>(packed.memref.getType());
@@ -416,6 +416,12 @@ Lanes LaneReader::loadPacked(const Packed &packed,
     if (dim != blocked && !llvm::is_contained(packed.packing.outer, dim))
       add(dim);
   place.push_back(at(canonical(position[blocked] - coordinate)));
+  return place;
+}
+
+Lanes LaneReader::loadPacked(const Packed &packed,
+                             ArrayRef<AffineExpr> position, unsigned width) {
+  SmallVector<Value> place = placeOf(packed, position);
   if (width == 0)
     return {memref::LoadOp::create(b, kernel.loc(), packed.memref, place), {}};
   return {loadVector(packed.memref, place, width), {}};

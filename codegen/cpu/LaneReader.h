@@ -107,6 +107,12 @@ public:
     packed[tensor] = std::move(place);
   }
   void forgetPacked(mlir::Value tensor) { packed.erase(tensor); }
+  /// Where a packed memref has what is at `position` of the tensor.
+  llvm::SmallVector<mlir::Value>
+  placeOf(const Packed &packed, llvm::ArrayRef<mlir::AffineExpr> position);
+  const Packed &packedOf(mlir::Value tensor) const {
+    return packed.find(tensor)->second;
+  }
 
   /// A part of a tensor: a memref of the dimensions `dims` of it, along the
   /// first of which it starts at `origins`; at 0 along the others.

@@ -590,6 +590,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickNextBlocks();
   pickCopied();
   pickDirection();
+  pickRuns();
   tiling.shared = pickShared();
   pickSharedWith();
   return tiling;

@@ -92,6 +92,10 @@ struct Tiling {
     int64_t tiles;    ///< in how many tiles
   };
   llvm::SmallVector<NextBlock> nextBlocks;
+  /// In how many runs weights come from memory (runsAtOnce): parts of the
+  /// innermost reduction that one row walks side by side, or parts of the next
+  /// block that are asked for.
+  int64_t runs = 1;
   /// Whether calls go through the blocks of columns in turns from the first to
   /// the last and from the last to the first (Kernel::goesBack).
   bool alternates = false;

@@ -421,7 +421,8 @@ Value TileEmitter::numberOfTile(int64_t most, bool ofColumns) {
 /// step of the reduction goes on by a few elements.
 void TileEmitter::prefetch() {
   Value memref = kernel.memrefOf(tiling.blocked->get());
-  ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();
+  auto type = cast<MemRefType>(memref.getType());
+  ArrayRef<int64_t> shape = type.getShape();
   if (!flatWeights) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&kernel.to().front());
@@ -431,13 +432,13 @@ void TileEmitter::prefetch() {
     flatWeights = memref::CollapseShapeOp::create(
         b, loc, memref, ArrayRef<ReassociationIndices>(all));
   }
-  Value place = kernel.index(0);
-  auto add = [&](Value value, int64_t factor) {
+  auto add = [&](Value &sum, Value value, int64_t factor) {
     Value term = arith::MulIOp::create(b, loc, value, kernel.index(factor));
-    place = arith::AddIOp::create(b, loc, place, term);
+    sum = arith::AddIOp::create(b, loc, sum, term);
   };
   ArrayRef<int64_t> inBlock = shape.drop_front(packing.outer.size() + 1);
-  add(nextBlock, llvm::product_of(inBlock));
+  Value start = kernel.index(0), share = kernel.index(0);
+  add(start, nextBlock, llvm::product_of(inBlock));
   int64_t block = inBlock.back(), stride = 1, depth = 1;
   int64_t step = llvm::divideCeil(block, tiling.tilesOfPrefetch);
   SmallVector<AffineExpr> taps(root.getNumLoops());
@@ -452,24 +453,34 @@ void TileEmitter::prefetch() {
     auto loop = dyn_cast<AffineDimExpr>(position[dim]);
     Value value = reader.at(position[dim]);
     if (loop && isInBlock(loop.getPosition())) {
-      add(value, stride * step);
+      add(share, value, stride * step);
       if (isFromBlockToBlock(loop.getPosition()))
-        add(this->block.first, stride * (block - step));
+        add(start, this->block.first, stride * (block - step));
       if (isFromBlockToBlock(loop.getPosition()) && nextStart)
-        add(arith::SubIOp::create(b, loc, nextStart, this->block.first),
+        add(start, arith::SubIOp::create(b, loc, nextStart, this->block.first),
             stride * block);
       depth *=
           isFromBlockToBlock(loop.getPosition()) ? tiling.blockStep : extent;
     } else {
-      add(value, stride * block);
+      add(start, value, stride * block);
     }
     stride *= extent;
   }
-  add(numberOfTile(tiling.tilesOfPrefetch - 1, /*ofColumns=*/true),
+  add(share, numberOfTile(tiling.tilesOfPrefetch - 1, /*ofColumns=*/true),
       depth * step);
-  // Into the second cache: the first has enough to hold.
-  memref::PrefetchOp::create(b, loc, flatWeights, place, /*isWrite=*/false,
-                             /*localityHint=*/2, /*isDataCache=*/true);
+  int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t ahead = 0; ahead < step; ahead += line) {
+    Value place = arith::AddIOp::create(b, loc, share, kernel.index(ahead));
+    if (tiling.runs > 1) {
+      place = arith::DivUIOp::create(b, loc, place, kernel.index(line));
+      place = sideBySide(kernel, place, depth * block / line, tiling.runs);
+      place = arith::MulIOp::create(b, loc, place, kernel.index(line));
+    }
+    place = arith::AddIOp::create(b, loc, start, place);
+    // Into the second cache: the first has enough to hold.
+    memref::PrefetchOp::create(b, loc, flatWeights, place, /*isWrite=*/false,
+                               /*localityHint=*/2, /*isDataCache=*/true);
+  }
 }
 
 } // namespace keratin

@@ -56,6 +56,7 @@ private:
   void prefetchAdded();
   void prefetchFar();
   void prefetchNextBlocks();
+  void prefetchRuns();
   void layOutCopies();
   std::pair<mlir::Value, int64_t> stepOfTile();
   mlir::Value placeOfCopy();

@@ -262,6 +262,61 @@ void TileEmitter::prefetchNextBlocks() {
   }
 }
 
+/// Asks for what some later steps read of the packed weights, in a run of which
+/// this step is. Behind the end of a run that is where the next one began.
+void TileEmitter::prefetchRuns() {
+  constexpr int64_t line = 64, bytesAhead = 1024;
+  const LaneReader::Packed &packed = reader.packedOf(tiling.blocked->get());
+  int64_t bytes = llvm::divideCeil(
+      getElementTypeOrSelf(packed.memref).getIntOrFloatBitWidth(), 8);
+  int64_t ahead = llvm::divideCeil(bytesAhead, packed.packing.block * bytes);
+  AffineExpr step = getAffineDimExpr(tiling.reductions.back(), b.getContext());
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  for (unsigned column = 0; column < columns.size(); ++column) {
+    if (columns[column].offset * bytes % line != 0)
+      continue;
+    Position position =
+        atPoint(root.getMatchingIndexingMap(tiling.blocked).getResults(),
+                pointOf(0, column, taps));
+    for (AffineExpr &expr : position)
+      expr = canonical(expr.replace(step, step + ahead));
+    memref::PrefetchOp::create(b, loc, packed.memref,
+                               reader.placeOf(packed, position),
+                               /*isWrite=*/false, /*localityHint=*/3,
+                               /*isDataCache=*/true);
+  }
+}
+
+/// Weights that come from memory and meet few rows, which one run of memory
+/// brings too slowly. Where about one tile of rows reads each block, its steps
+/// ask for what is a little ahead; else they ask for the next block. The order
+/// of sums does not depend on tiles: code that is made in haste has others.
+void Classifier::pickRuns() {
+  constexpr int64_t leastBytes = 1 << 20, line = 64, leastSteps = 128,
+                    rowsOfTile = 8;
+  if (!tiling.blocked || tiling.panel || tiling.inBlocks() ||
+      !tiling.taps.empty() || tiling.reductions.empty() ||
+      !extent(tiling.lane) || bytesOf(tiling.blocked->get()) < leastBytes)
+    return;
+  int64_t rows = 1, steps = 1;
+  for (const Tiling::Level &level : tiling.levels)
+    if (level.kind != Tiling::Kind::Columns)
+      rows *= extent(level.loop).value_or(rowsOfRuns + 1);
+  for (unsigned loop : tiling.reductions) {
+    if (!extent(loop) || !blockedDependsOn(loop))
+      return;
+    steps *= *extent(loop);
+  }
+  int64_t bytes = steps * tiling.size.vectors * tiling.lanes * bytesInBlock();
+  if (rows <= rowsOfTile && extent(tiling.reductions.back()) >= leastSteps) {
+    tiling.runs = runsAtOnce;
+    tiling.tilesOfPrefetch = 0;
+  } else if (rows <= rowsOfRuns && tiling.tilesOfPrefetch != 0 &&
+             bytes % (runsAtOnce * line) == 0) {
+    tiling.runs = runsAtOnce;
+  }
+}
+
 /// Asks for a row of what is added to this tile. The innermost reduction says
 /// which: a row takes as many of its steps as there are for each.
 void TileEmitter::prefetchAdded() {

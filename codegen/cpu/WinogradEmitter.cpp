@@ -350,9 +350,12 @@ void WinogradEmitter::prefetchWeights(const Place &next, Value step) {
   Value vector = arith::DivUIOp::create(
       b, loc, arith::MulIOp::create(b, loc, step, kernel.index(vectors)),
       kernel.index(turns));
+  int64_t inPanel = conv.channels * vectors;
   for (int64_t turn = 0; turn * turns < vectors; ++turn) {
-    Value place = arith::MulIOp::create(b, loc, plus(vector, turn),
-                                        kernel.index(plan.lanes));
+    Value place = plus(vector, turn);
+    if (plan.block <= rowsOfRuns && inPanel % runsAtOnce == 0)
+      place = sideBySide(kernel, place, inPanel, runsAtOnce);
+    place = arith::MulIOp::create(b, loc, place, kernel.index(plan.lanes));
     memref::PrefetchOp::create(
         b, loc, weights,
         ValueRange{next.point, next.panel, kernel.index(0), place},
