@@ -155,6 +155,7 @@ void DotEmitter::run() {
                 : std::nullopt;
   if (known)
     turns.back() = int64_t(llvm::divideCeil(*known, plan.height * mostTiles()));
+  runs = runsOfSteps(known);
   turns.push_back(int64_t(llvm::divideCeil(plan.columns, plan.block)));
   std::optional<unsigned> shared = kernel.pickShared(turns);
   if (shared && *shared < plan.outer.size())

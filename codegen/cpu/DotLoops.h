@@ -76,6 +76,8 @@ private:
   void startPrefetch(mlir::Value first, mlir::Value last, mlir::Value group,
                      mlir::Value start);
   void prefetch(mlir::Value step);
+  int64_t runsOfSteps(std::optional<int64_t> rows);
+  mlir::Value inRuns(mlir::Value step, int64_t steps);
   mlir::Value vectorAt(mlir::Value memref, mlir::Value place,
                        mlir::Type element, int64_t width, int64_t padded);
   void fillPanel(mlir::Value right, int64_t columns);
@@ -116,6 +118,7 @@ private:
   mlir::Value rightSource; ///< of a panel
   mlir::Value nextBlock; ///< what a tile is to fetch first of the block to come
   int64_t linesOfStep = 0; ///< that each tile fetches in each step
+  int64_t runs = 1;        ///< parts of the steps that are walked side by side
   mlir::Value square;      ///< [tiles * height][block] sums
   mlir::Value kept;        ///< the tiles whose sums those are
   mlir::Value shape;       ///< of the tile registers

@@ -80,6 +80,9 @@ DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
   int64_t turns = steps ? plan.depth / plan.step : extent(loops[0]);
   int64_t stride = steps ? plan.step : plan.strides[loops[0]];
   auto turn = [&](Value iv, ValueRange inner) -> Values {
+    Value count = iv;
+    if (steps)
+      iv = inRuns(iv, turns);
     Values places;
     for (Value place : left)
       places.push_back(plus(place, times(iv, stride)));
@@ -90,7 +93,7 @@ DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
     prefetch(at);
     if (usesTiles()) {
       stepOfTiles(places, place, columns);
-      finishSome(at, columns);
+      finishSome(plus(times(number, turns), count), columns);
       return {};
     }
     return stepOfVectors(places[0], place, columns, inner);
@@ -99,6 +102,31 @@ DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
     return turn(kernel.index(0), sums);
   return emitLoop(b, loc, kernel.index(0), kernel.index(turns), kernel.index(1),
                   sums, turn);
+}
+
+/// Weights that come from memory and are read once arrive sooner in several
+/// runs.
+int64_t DotEmitter::runsOfSteps(std::optional<int64_t> rows) {
+  constexpr int64_t leastBytes = 1 << 20, leastSteps = 32;
+  bool once = rows && *rows <= plan.height * mostTiles() && plan.outer.empty();
+  return once && !plan.panel && plan.sums.size() == plan.inner &&
+                 plan.depth / plan.step >= leastSteps &&
+                 2 * depth() * plan.columns >= leastBytes
+             ? runsAtOnce
+             : 1;
+}
+
+/// The step that is done as number `step`.
+Value DotEmitter::inRuns(Value step, int64_t steps) {
+  if (runs == 1)
+    return step;
+  int64_t whole = steps / runs * runs;
+  Value place = sideBySide(kernel, step, whole, runs);
+  if (whole == steps)
+    return place;
+  Value isLeft = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, step,
+                                       kernel.index(whole));
+  return arith::SelectOp::create(b, loc, isLeft, step, place);
 }
 
 /// Of a right factor that no cache near holds each tile of rows fetches its
@@ -120,10 +148,13 @@ void DotEmitter::startPrefetch(Value first, Value last, Value group,
   Value turn = over(Value(arith::SubIOp::create(b, loc, group, first)),
                     kernel.index(mostTiles()), /*rest=*/false);
   Value share = times(least(turn, kernel.index(turns - 1)), linesOfStep * line);
-  // Where each block is read once, they are one run, and near is soon enough.
-  constexpr int64_t nearElements = 16 << 10;
+  // Where each block is read once, they are one run, or some, and near is soon
+  // enough.
+  constexpr int64_t nearElements = 16 << 10, stepsAhead = 2;
   int64_t ahead = depth() * plan.block;
-  if (turns == 1)
+  if (runs > 1)
+    ahead = stepsAhead * plan.step * plan.block;
+  else if (turns == 1)
     ahead = std::min(ahead, nearElements);
   nextBlock = plus(plus(start, kernel.index(ahead)), share);
 }
