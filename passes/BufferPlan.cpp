@@ -43,7 +43,8 @@ FailureOr<unsigned> BufferPlan::makeBuffer(Value tensor) {
   if (!bytes)
     return emitError(tensor.getLoc())
            << "size of " << type
-           << " is not a multiple of the batch or overflows";
+           << " overflows, or is no sum of a constant and a multiple of the "
+              "batch: fix the batch (--batch=N, or the shapes of the inputs)";
   Buffer buffer;
   buffer.bytes = *bytes;
   buffer.life = {now, now};

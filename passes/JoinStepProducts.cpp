@@ -146,16 +146,19 @@ static void joinProductsOf(ktn::ScanOp scan, ktn::AffineOpInterface sum) {
     OpBuilder b(sum), outside(scan);
     Location loc = sum->getLoc();
     auto [rowAxis, weightAxis] = *ofInput.getJoinedAxes();
-    Value input =
-        rowsOf(scan, cast<BlockArgument>(ofInput->getOperand(0)), b, outside);
-    Value rows = ktn::ConcatOp::create(
-        b, loc, ValueRange{input, ofState->getOperand(0)}, rowAxis);
-    Value weights = ktn::ConcatOp::create(
+    auto slice = cast<BlockArgument>(ofInput->getOperand(0));
+    auto rows = ktn::ConcatOp::create(
+        b, loc, ValueRange{slice, ofState->getOperand(0)}, rowAxis);
+    auto weights = ktn::ConcatOp::create(
         outside, loc,
         ValueRange{ofInput->getOperand(1), ofState->getOperand(1)}, weightAxis);
     FailureOr<Operation *> product =
         rebuild(b, ofState, ValueRange{rows, weights});
-    assert(succeeded(product) && "products were checked to go together");
+    if (failed(product)) {
+      rows.erase();
+      weights.erase();
+      continue;
+    }
     Value joined = (*product)->getResult(0);
     if (constant)
       joined = ktn::AddOp::create(b, loc, joined, constant);
@@ -166,6 +169,8 @@ static void joinProductsOf(ktn::ScanOp scan, ktn::AffineOpInterface sum) {
     for (Operation *op : {ofInput.getOperation(), ofState.getOperation()})
       if (op != inner)
         op->erase();
+    b.setInsertionPoint(rows);
+    rows->setOperand(0, rowsOf(scan, slice, b, outside));
     return;
   }
 }

@@ -451,7 +451,35 @@ void PlanRewriter::takeBases(ValueRange bytes) {
       llvm::to_vector(bytes.slice(old.getNumArguments(), old.getNumResults()));
 }
 
+/// A caller knows of an open extent that it is the batch: it has no memory for
+/// the rows of two batches, one behind the other.
+LogicalResult PlanRewriter::checkOutputs() {
+  auto results = cast<func::ReturnOp>(old.front().getTerminator());
+  for (OpOperand &result : results->getOpOperands()) {
+    std::optional<SmallVector<BatchSize>> shape = evaluateShape(result.get());
+    if (!shape)
+      continue; // its buffer has told why
+    for (auto [axis, extent] : llvm::enumerate(*shape)) {
+      if (extent.isStatic() || extent == BatchSize{0, 1})
+        continue;
+      auto name = old.getResultAttrOfType<StringAttr>(result.getOperandNumber(),
+                                                      "ktn.name");
+      InFlightDiagnostic diag = emitError(result.get().getLoc())
+                                << "output '" << (name ? name.str() : "")
+                                << "' has ";
+      if (extent.fixed != 0)
+        diag << extent.fixed << (extent.perBatch < 0 ? " - " : " + ");
+      return diag << std::abs(extent.perBatch) << " b rows on axis " << axis
+                  << " for a batch of b, and only b itself may be open: fix "
+                     "the batch (--batch=N, or the shapes of the inputs)";
+    }
+  }
+  return success();
+}
+
 LogicalResult PlanRewriter::run() {
+  if (failed(checkOutputs()))
+    return failure();
   auto bytes = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   SmallVector<Type> types = {bytes, bytes, b.getIndexType()};
   types.append(old.getNumArguments() + old.getNumResults(), bytes);

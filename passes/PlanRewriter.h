@@ -33,6 +33,7 @@ public:
   llvm::LogicalResult run();
 
 private:
+  llvm::LogicalResult checkOutputs();
   llvm::LogicalResult emit(mlir::Block &block);
   llvm::LogicalResult emitCall(mlir::func::CallOp call);
   llvm::LogicalResult emitBands(mlir::scf::ForOp loop);

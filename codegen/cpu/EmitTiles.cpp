@@ -70,16 +70,23 @@ static bool isTileForm(Kernel &kernel) {
 /// Whether `value` is `other`, or computed from it element by element: then
 /// they have the same extents.
 static bool followsInPlace(Value value, Value other) {
-  if (value == other)
-    return true;
-  auto op = value.getDefiningOp<linalg::GenericOp>();
-  return op && op.getNumReductionLoops() == 0 &&
-         op.getIndexingMapMatchingResult(cast<OpResult>(value)).isIdentity() &&
-         llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
-           return op.getMatchingIndexingMap(&operand).isIdentity() &&
-                  isa<TensorType>(operand.get().getType()) &&
-                  followsInPlace(operand.get(), other);
-         });
+  SmallVector<Value> pending = {value};
+  llvm::SmallDenseSet<Value> seen = {value};
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    if (next == other)
+      return true;
+    auto op = next.getDefiningOp<linalg::GenericOp>();
+    if (!op || op.getNumReductionLoops() != 0 ||
+        !op.getIndexingMapMatchingResult(cast<OpResult>(next)).isIdentity())
+      continue;
+    for (OpOperand &operand : op->getOpOperands())
+      if (op.getMatchingIndexingMap(&operand).isIdentity() &&
+          isa<TensorType>(operand.get().getType()) &&
+          seen.insert(operand.get()).second)
+        pending.push_back(operand.get());
+  }
+  return false;
 }
 
 static bool haveSameExtents(Value one, Value other) {
@@ -208,6 +215,14 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit,
   return true;
 }
 
+/// Scalar loops are many times slower: the table of kernels says where they
+/// are.
+static void tellOfPlainLoops(func::FuncOp kernel) {
+  StringRef kind = kernel->getAttrOfType<StringAttr>(kernelAttr).getValue();
+  kernel->setAttr(kernelAttr,
+                  StringAttr::get(kernel.getContext(), kind + ", plain loops"));
+}
+
 void EmitTiles::runOnOperation() {
   VectorUnit unit = {vectorBits, vectorRegisters, littleCode};
   // Transforms are some thousand instructions.
@@ -229,6 +244,7 @@ void EmitTiles::runOnOperation() {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))
         return signalPassFailure();
+      tellOfPlainLoops(kernel.to());
     }
     kernel.finish();
   }

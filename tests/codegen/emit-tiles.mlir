@@ -661,8 +661,10 @@ func.func private @streamed(%x: tensor<512x512xf32>, %w: tensor<512x768xf32> {kt
 // -----
 
 // What is computed from gates of another row is not computed in tiles of gates.
+// No other emitter takes it, and the kind of the kernel says so.
 // CHECK-LABEL: func private @gates_of_other_rows(
 // CHECK-SAME:    %{{[a-z0-9]+}}: memref<32x2x16xf32> {ktn.constant},
+// CHECK-SAME:    attributes {ktn.kernel = "matmul, plain loops"}
 // CHECK:         memref.store
 func.func private @gates_of_other_rows(%x: tensor<4x32xf32>, %w: tensor<32x2x16xf32> {ktn.constant}, %out: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32

@@ -93,3 +93,16 @@ func.func @packs_input(%x: tensor<16x20xf32>) -> tensor<4xf32> {
 func.func private @packed(%w: memref<2x16x16xf32> {ktn.packed = {block = 16, dim = 1}, ktn.unpacked_type = tensor<16x20xf32>}, %out: memref<4xf32>) attributes {ktn.kernel = "matmul"} {
   return
 }
+
+// -----
+
+// The caller has memory for a batch of rows.
+func.func @two_batches(%x: tensor<?x4xf32>) -> (tensor<?x4xf32> {ktn.name = "both"}) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %rows = arith.muli %n, %c2 : index
+  // expected-error @+1 {{output 'both' has 2 b rows on axis 0 for a batch of b, and only b itself may be open: fix the batch (--batch=N, or the shapes of the inputs)}}
+  %both = tensor.empty(%rows) : tensor<?x4xf32>
+  return %both : tensor<?x4xf32>
+}
