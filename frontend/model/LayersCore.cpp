@@ -54,48 +54,48 @@ static K::Shape einsumShape(LayerContext &layer, const EinsumEquation &equation,
                             const K::Tensor &x, const std::string &letters) {
   K::Shape inputShape = K::int_shape(x);
   const Json &stated = layer.config().at("output_shape");
-  auto extent = [&](char letter) -> int64_t {
-    // Letters after an ellipsis count from the end.
-    auto fromEnd = [&](const std::string &part) -> std::optional<size_t> {
-      size_t found = part.rfind(letter);
-      if (found == part.npos)
-        return std::nullopt;
-      return part.size() - found;
-    };
-    if (auto place = fromEnd(equation.input);
-        place && *place <= inputShape.size() &&
-        inputShape[inputShape.size() - *place] >= 0 &&
-        equation.kernel.find(letter) != std::string::npos)
-      return inputShape[inputShape.size() - *place];
-    if (auto place = fromEnd(equation.output)) {
-      if (asInteger(stated) && *place == 1)
-        return *asInteger(stated);
-      if (stated.is_array() && *place <= stated.size())
-        return asInteger(stated[stated.size() - *place]).value_or(-1);
-    }
-    return -1;
+  K::Shape outputShape; // without the batch and what an ellipsis stands for
+  for (const Json &item : stated.is_array() ? stated : Json::array({stated}))
+    outputShape.push_back(asInteger(item).value_or(-1));
+  // Letters before an ellipsis count from the start, others from the end.
+  auto extentIn = [](const std::string &part, char letter,
+                     const K::Shape &shape, size_t first) -> int64_t {
+    size_t found = part.find(letter);
+    if (found == part.npos)
+      return -1;
+    size_t place = part.ends_with("...") ? found - first
+                                         : shape.size() - (part.size() - found);
+    return place < shape.size() ? shape[place] : -1;
   };
   K::Shape shape;
-  for (char letter : letters)
-    shape.push_back(extent(letter));
+  for (char letter : letters) {
+    int64_t extent = -1;
+    if (equation.kernel.find(letter) != std::string::npos)
+      extent = extentIn(equation.input, letter, inputShape, 0);
+    if (extent < 0)
+      extent = extentIn(equation.output, letter, outputShape, 1);
+    shape.push_back(extent);
+  }
   return shape;
 }
 
-/// The bias, with an axis of extent 1 for each output axis that it lacks.
+/// The bias, from the first of `axes` on: it has an extent of 1 along those
+/// axes of the output that are not among them.
 static K::Tensor einsumBias(LayerContext &layer, const EinsumEquation &equation,
                             const K::Tensor &x, const std::string &axes) {
-  // Keras orders the axes of the bias as in the output.
-  std::string ordered;
-  for (char letter : equation.output)
-    if (axes.find(letter) != axes.npos)
-      ordered += letter;
-  Array value =
-      layer.weightArray("bias", einsumShape(layer, equation, x, ordered));
-  K::Shape shape;
-  size_t axis = 0;
-  for (char letter : equation.output.substr(equation.output.find(ordered[0])))
-    shape.push_back(axes.find(letter) == axes.npos ? 1 : value.shape()[axis++]);
-  return K::cast(K::reshape(K::constant(value, "bias"), shape), layer.dtype());
+  std::string letters =
+      equation.output.substr(equation.output.find_first_of(axes));
+  bool elidesLast = letters.ends_with("...");
+  if (elidesLast)
+    letters.resize(letters.size() - 3);
+  K::Shape shape = einsumShape(layer, equation, x, letters);
+  for (size_t axis = 0; axis < letters.size(); ++axis)
+    if (axes.find(letters[axis]) == axes.npos)
+      shape[axis] = 1;
+  size_t named = equation.input.size() - 3; // in front of the ellipsis
+  if (elidesLast && K::int_shape(x).size() > named)
+    shape.resize(shape.size() + K::int_shape(x).size() - named, 1);
+  return layer.weight("bias", shape);
 }
 
 static K::Tensors einsumDense(LayerContext &layer) {

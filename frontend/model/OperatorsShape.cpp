@@ -103,9 +103,25 @@ static K::Tensors flip(LayerContext &op) {
   return {K::reverse(x, axis)};
 }
 
+/// By one shift along each axis, or by one along all; without axes the elements
+/// in a row.
 static K::Tensors roll(LayerContext &op) {
-  return {K::roll(firstOperand(op), integerOption(op, "shift"),
-                  integerOption(op, "axis"))};
+  K::Tensor x = firstOperand(op);
+  std::vector<int64_t> shifts = integersOption(op, "shift");
+  K::Axes stated = axesOption(op);
+  if (stated.all() && shifts.size() == 1) {
+    K::Tensor row = K::roll(K::flatten(x), shifts[0], 0);
+    return {K::reshape(row, K::shape(x))};
+  }
+  std::vector<int64_t> axes = integersOption(op, "axis");
+  if (shifts.size() == 1)
+    shifts.resize(axes.size(), shifts[0]);
+  if (shifts.size() != axes.size())
+    op.fail("has 'shift' for " + std::to_string(shifts.size()) + " axes, but " +
+            std::to_string(axes.size()) + " are stated");
+  for (size_t index = 0; index < axes.size(); ++index)
+    x = K::roll(x, shifts[index], axes[index]);
+  return {x};
 }
 
 static K::Tensors swapaxes(LayerContext &op) {
@@ -231,6 +247,17 @@ static K::Tensors getItem(LayerContext &op) {
   return {K::getitem(x, indices)};
 }
 
+/// `indices` of elements of `axis`, where those below 0 count from its end.
+static K::Tensor fromEither(const K::Tensor &indices, const K::Tensor &x,
+                            int64_t axis) {
+  K::DType type = K::dtype(indices);
+  if (type == K::DType::Bool || type == K::DType::UInt8 || isFloat(type))
+    return indices;
+  K::Tensor extent = K::getitem(K::shape(x), {axis});
+  K::Tensor wide = K::cast(indices, K::DType::Int64);
+  return K::where(wide < 0, wide + K::cast(extent, K::DType::Int64), wide);
+}
+
 static K::Tensors take(LayerContext &op) {
   K::Tensor x = operand(op, 0, "x"), indices = operand(op, 1, "indices");
   if (!x || !indices)
@@ -240,9 +267,12 @@ static K::Tensors take(LayerContext &op) {
     int64_t at = axis.all() ? 0 : axis.values().at(0);
     if (axis.all())
       x = K::flatten(x);
-    std::vector<K::Index> parts(size_t(K::ndim(x)), K::Slice());
-    parts.at(size_t(at < 0 ? at + K::ndim(x) : at)) =
-        op.argument(1, "indices")->constant->get<int64_t>();
+    int64_t rank = K::ndim(x), place = at < 0 ? at + rank : at;
+    if (place < 0 || place >= rank)
+      op.fail("has 'axis': " + std::to_string(at) + ", but its tensor has " +
+              std::to_string(rank) + " axes");
+    std::vector<K::Index> parts(static_cast<size_t>(rank), K::Slice());
+    parts[size_t(place)] = op.argument(1, "indices")->constant->get<int64_t>();
     return {K::getitem(x, parts)};
   }
   K::Axes axis = axesOption(op);
@@ -250,7 +280,8 @@ static K::Tensors take(LayerContext &op) {
     x = K::flatten(x);
     axis = 0;
   }
-  return {K::gather(x, indices, axis.values().at(0))};
+  int64_t at = axis.values().at(0);
+  return {K::gather(x, fromEither(indices, x, at), at)};
 }
 
 static K::Tensors oneHot(LayerContext &op) {

@@ -360,6 +360,36 @@ def conv_recurrent():
          normal(2, 4, 9, 2), normal(2, 3, 4, 5, 4, 2), normal(2, 3, 2, 6, 5))
 
 
+def corners():
+    """Options that few models use."""
+    x = L.Input((4, 6), name="x")
+    n = L.Input((5,), dtype="int32", name="n")
+
+    def einsum(equation, shape, axes):
+        return L.EinsumDense(equation, shape, bias_axes=axes)(x)
+
+    a, b = x, ops.tanh(x)
+    for _ in range(40):
+        a, b = b, (a + b) * 0.5
+    outputs = [
+        # Indices below 0 count from the end.
+        ops.take(x, np.array([0, -1, 2], "i4"), axis=1),
+        ops.take(normal(6, 2), n, axis=0),
+        ops.take(x, -2, axis=2),
+        ops.roll(x, (1, -2), (1, 2)),
+        # A bias along other axes than the last.
+        einsum("abc,cde->adbe", (3, 4, 2), "d"),
+        einsum("abc,cde->adbe", (3, 4, 2), "de"),
+        einsum("ab...,bd->ad...", (3,), "d"),
+        einsum("...c,cde->...de", (3, 2), "d"),
+        # There are more ways from the input to these than can be gone.
+        a,
+        b,
+    ]
+    indices = rng.integers(-6, 6, (3, 5)).astype("i4")
+    save("corners", [x, n], outputs, normal(3, 4, 6), indices)
+
+
 if __name__ == "__main__":
     for family in (
         activations,
@@ -371,6 +401,7 @@ if __name__ == "__main__":
         operators,
         uncommon,
         conv_recurrent,
+        corners,
     ):
         keras.utils.set_random_seed(1)
         family()
