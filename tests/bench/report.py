@@ -116,6 +116,28 @@ def facts_table(results):
     return table(rows)
 
 
+def kinds_table(results, fewest_percent=5):
+    """How far models are above the sum of their kernels' floors, and what share
+    of that the kernels of each kind have."""
+    rows = [["", "floor ms", "ms", "of floor %", "who has the rest"]]
+    for model, measured in results["models"].items():
+        if "profile" not in measured.get("keratin", {}):
+            continue
+        ms, floor = floor_of(results, model)
+        lost = {}
+        for kernel in measured["keratin"]["profile"]["kernels"]:
+            above = max(kernel["ms"] - kernel["floor_ms"], 0)
+            lost[kernel["op"]] = lost.get(kernel["op"], 0) + above
+        kinds = sorted(lost, key=lost.get, reverse=True)
+        shares = [(kind, 100 * lost[kind] / sum(lost.values()))
+                  for kind in kinds if lost[kind] > 0]
+        rows.append([
+            model, number(floor), number(ms), number(100 * floor / ms),
+            ", ".join(f"{kind} {share:.0f} %" for kind, share in shares
+                      if share >= fewest_percent)])
+    return table(rows)
+
+
 def kernels_table(results, model, count=12):
     """Where time is lost: the kernels that are farthest above their floors."""
     kernels = results["models"][model]["keratin"]["profile"]["kernels"]
@@ -169,6 +191,7 @@ def print_tables(results, kernels=True):
         print(f"\ngeometric mean of the last column {geometric_mean(ratios):.2f}, "
               f"least {min(ratios):.2f}")
     print("\n" + facts_table(results))
+    print("\n" + kinds_table(results))
     print_errors(results)
     for model, measured in results["models"].items():
         if kernels and "profile" in measured.get("keratin", {}):
