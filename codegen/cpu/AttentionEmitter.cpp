@@ -41,10 +41,8 @@ private:
   Value slice(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides);
   Value onStack(ArrayRef<int64_t> shape);
   void placeRunning();
-  void renameKeys();
-  void emitAround(unsigned axis, std::optional<unsigned> shared);
   void emitOrder();
-  void emitBlocks(bool shared);
+  void emitBlocks(Value from, Value to);
   void emitBlock();
   void emitWeights(std::pair<Value, Value> columns);
   void emitValues(ArrayRef<Output> results, std::pair<Value, Value> keys);
@@ -160,23 +158,6 @@ void AttentionEmitter::placeMemory() {
     keysInOrder = slice(keys, computeStrides(keys));
   if (!values.empty())
     valuesInOrder = slice(values, computeStrides(values));
-}
-
-/// Gives the keys a name of their own where the queries are the same tensor:
-/// reads of keys go to a panel.
-void AttentionEmitter::renameKeys() {
-  Value tensor = attention.keys->get();
-  if (tensor != attention.queries->get())
-    return;
-  OpBuilder before(attention.scores);
-  auto type = cast<RankedTensorType>(tensor.getType());
-  SmallVector<Value> sizes;
-  for (auto [dim, extent] : llvm::enumerate(type.getShape()))
-    if (ShapedType::isDynamic(extent))
-      sizes.push_back(tensor::DimOp::create(before, loc, tensor, int64_t(dim)));
-  Value name = tensor::EmptyOp::create(before, loc, type, sizes);
-  kernel.setMemref(name, kernel.memrefOf(tensor));
-  attention.keys->set(name);
 }
 
 //===----------------------------------------------------------------------===//
@@ -418,76 +399,37 @@ void AttentionEmitter::emitOrder() {
         [&](unsigned axis) { return attention.valuesLoop(axis); });
 }
 
-void AttentionEmitter::emitBlocks(bool shared) {
-  Value extent = kernel.index(scoresExtent(rows.axis));
-  auto [from, to] = shared ? kernel.share(extent, sizes.queries)
-                           : std::pair(kernel.index(0), extent);
-  if (!shared && sizes.queries >= scoresExtent(rows.axis)) {
-    std::tie(rows.from, rows.to) = {from, to};
-    return emitBlock();
-  }
+void AttentionEmitter::emitBlocks(Value from, Value to) {
   std::tie(rows.from, rows.to) = {from, to};
+  int64_t all = scoresExtent(rows.axis);
+  if (sizes.queries >= all && getConstantIntValue(from) == 0 &&
+      getConstantIntValue(to) == all)
+    return emitBlock();
   emitOrder();
-  Value step = kernel.index(sizes.queries), end = to;
+  Value step = kernel.index(sizes.queries);
   emitLoop(b, loc, from, to, step, {},
            [&](Value first, ValueRange) -> SmallVector<Value> {
              Value next = arith::AddIOp::create(b, loc, first, step);
              rows.from = first;
-             rows.to = arith::MinUIOp::create(b, loc, next, end);
+             rows.to = arith::MinUIOp::create(b, loc, next, to);
              emitBlock();
-             return {};
-           });
-}
-
-/// The loops of the axes from `axis` on that are not of queries or keys.
-void AttentionEmitter::emitAround(unsigned axis,
-                                  std::optional<unsigned> shared) {
-  unsigned last = attention.axes() - 1;
-  if (axis == last)
-    return emitBlocks(shared == rows.axis);
-  if (axis == rows.axis)
-    return emitAround(axis + 1, shared);
-  Value extent =
-      kernel.loopExtent(attention.scores, attention.scoresLoop(axis));
-  auto [from, to] = shared == axis ? kernel.share(extent, 1)
-                                   : std::pair(kernel.index(0), extent);
-  if (scoresExtent(axis) == 1 && shared != axis) {
-    rows.around[axis] = from;
-    return emitAround(axis + 1, shared);
-  }
-  emitLoop(b, loc, from, to, kernel.index(1), {},
-           [&](Value at, ValueRange) -> SmallVector<Value> {
-             rows.around[axis] = at;
-             emitAround(axis + 1, shared);
              return {};
            });
 }
 
 void AttentionEmitter::run() {
   sizes.isRunning ? placeRunning() : placeMemory();
-  renameKeys();
-  unsigned last = attention.axes() - 1;
-  rows.around.assign(last, kernel.index(0));
-  // The loops from outside to inside, blocks of queries last.
-  SmallVector<unsigned> order;
-  SmallVector<int64_t> turns;
-  for (unsigned axis = 0; axis < last; ++axis)
-    if (axis != rows.axis) {
-      order.push_back(axis);
-      turns.push_back(scoresExtent(axis));
-    }
-  order.push_back(rows.axis);
-  turns.push_back(llvm::divideCeil(scoresExtent(rows.axis), sizes.queries));
-  if (std::optional<unsigned> shared = kernel.pickShared(turns))
-    emitAround(0, order[*shared]);
-  else
-    kernel.emitOnce([&] { emitAround(0, std::nullopt); });
+  renameKeys(kernel, attention);
+  emitAroundQueries(kernel, attention, sizes.queries,
+                    [&](Value from, Value to) { emitBlocks(from, to); });
 }
 
 bool emitAttention(Kernel &kernel, const VectorUnit &unit, int64_t mostKeys) {
   std::optional<Attention> attention = attentionOf(kernel, unit);
   if (!attention)
     return false;
+  if (emitLaneAttention(kernel, unit, *attention))
+    return true;
   AttentionEmitter emitter(kernel, unit, *attention);
   if (!emitter.plan(mostKeys))
     return false;

@@ -50,9 +50,7 @@ Tiling AttentionPlanner::tilingOf(linalg::GenericOp op, unsigned row,
   return tiling;
 }
 
-/// Bytes between the elements of two turns of `loop` of `op`.
-static int64_t bytesApart(linalg::GenericOp op, OpOperand *operand,
-                          unsigned loop) {
+int64_t bytesApart(linalg::GenericOp op, OpOperand *operand, unsigned loop) {
   auto type = cast<RankedTensorType>(operand->get().getType());
   int64_t apart = type.getElementTypeBitWidth() / 8;
   AffineMap map = op.getMatchingIndexingMap(operand);

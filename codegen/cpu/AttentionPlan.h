@@ -27,6 +27,11 @@ std::optional<AttentionPlan> planAttention(const Attention &attention,
                                            const VectorUnit &unit,
                                            bool holdsSums, int64_t mostKeys);
 
+/// Bytes between the elements that `operand` has for two turns of `loop` of
+/// `op`.
+int64_t bytesApart(mlir::linalg::GenericOp op, mlir::OpOperand *operand,
+                   unsigned loop);
+
 } // namespace keratin
 
 #endif // KERATIN_CODEGEN_CPU_ATTENTIONPLAN_H

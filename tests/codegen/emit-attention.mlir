@@ -88,7 +88,8 @@ func.func private @attention(%arg0: tensor<?x32x16xf32>, %arg1: tensor<?x40x16xf
   %14 = linalg.generic {indexing_maps = [#map3, #map5, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%9, %12 : tensor<?x32x40xf32>, tensor<?x32xf32>) outs(%13 : tensor<?x32x40xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
     %19 = arith.divf %in, %in_8 : f32
-    linalg.yield %19 : f32
+    %weight = arith.mulf %19, %cst_0 : f32
+    linalg.yield %weight : f32
   } -> tensor<?x32x40xf32>
   %dim_7 = tensor.dim %arg0, %c0 : tensor<?x32x16xf32>
   %15 = tensor.empty(%dim_7) : tensor<?x32x16xf32>
@@ -196,7 +197,8 @@ func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf3
   %14 = linalg.generic {indexing_maps = [#map3, #map5, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%9, %12 : tensor<?x640x640xf32>, tensor<?x640xf32>) outs(%13 : tensor<?x640x640xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
     %19 = arith.divf %in, %in_8 : f32
-    linalg.yield %19 : f32
+    %weight = arith.mulf %19, %cst_0 : f32
+    linalg.yield %weight : f32
   } -> tensor<?x640x640xf32>
   %dim_7 = tensor.dim %arg0, %c0 : tensor<?x640x16xf32>
   %15 = tensor.empty(%dim_7) : tensor<?x640x16xf32>
@@ -212,4 +214,101 @@ func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf3
     linalg.yield %in : f32
   } -> tensor<640x?x16xf32>
   return %18 : tensor<640x?x16xf32>
+}
+
+// -----
+
+// Where the quotients themselves are the weights, a query is in each lane: 40
+// of them in three vectors, of which the last one has some twice. Scores are
+// sums of keys, one after the other, times vectors of queries; neither they nor
+// their powers are joined over lanes; keys and values are read where they are;
+// what the mask says of a query and a key is transposed.
+// CHECK-LABEL: func private @lanes(
+// CHECK-DAG:     %[[QUERIES:.+]] = memref.alloca() {{.+}} : memref<20x48xf32>
+// CHECK-DAG:     %[[SCORES:.+]] = memref.alloca() {{.+}} : memref<64x48xf32>
+// CHECK-DAG:     %[[SUMS:.+]] = memref.alloca() {{.+}} : memref<24x48xf32>
+// CHECK-DAG:     %[[MASK:.+]] = memref.alloca() {{.+}} : memref<96x48xi1>
+// CHECK-NOT:     ktn.scratch
+// CHECK:         vector.load %arg0[{{.+}}] : memref<3x40x20xf32>, vector<16xf32>
+// CHECK:         vector.shuffle
+// CHECK:         vector.store %{{.+}}, %[[QUERIES]]
+// CHECK:         vector.load %{{.+}} : memref<3x40x64xi8>, vector<16xi8>
+// CHECK:         vector.shuffle {{.+}} vector<16xi8>
+// CHECK:         scf.for
+// CHECK:           memref.load %arg1
+// CHECK:           vector.load %[[QUERIES]]
+// CHECK:           arith.select {{.+}} : vector<16xi1>, vector<16xf32>
+// CHECK:           vector.store %{{.+}}, %[[SCORES]]
+// CHECK:           arith.maximumf {{.+}} : vector<16xf32>
+// CHECK:         scf.for
+// CHECK:           vector.load %[[SCORES]]
+// CHECK:           math.exp {{.+}} : vector<16xf32>
+// CHECK:           vector.store %{{.+}}, %[[SCORES]]
+// CHECK:         scf.for
+// CHECK:           memref.load %arg3
+// CHECK:           vector.load %[[SCORES]]
+// CHECK:         vector.store %{{.+}}, %[[SUMS]]
+// CHECK:         arith.divf
+// CHECK:         vector.shuffle
+// CHECK:         vector.store %{{.+}}, %arg4
+#lanes = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
+#lanes1 = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>
+#lanes2 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
+#lanes3 = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#lanes4 = affine_map<(d0, d1, d2) -> (d0, d1)>
+#lanes5 = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2)>
+func.func private @lanes(%arg0: tensor<3x40x20xf32>, %arg1: tensor<3x64x20xf32>, %arg2: tensor<3x40x64xi1>, %arg3: tensor<3x64x24xf32>, %arg4: tensor<3x40x24xf32>) -> tensor<3x40x24xf32> attributes {ktn.kernel = "attention"} {
+  %nothing = arith.constant 0xFF800000 : f32
+  %low = arith.constant -1.000000e+30 : f32
+  %zero = arith.constant 0.000000e+00 : f32
+  %0 = tensor.empty() : tensor<3x40x64xf32>
+  %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<3x40x64xf32>) -> tensor<3x40x64xf32>
+  %2 = linalg.generic {indexing_maps = [#lanes, #lanes1, #lanes2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%arg0, %arg1 : tensor<3x40x20xf32>, tensor<3x64x20xf32>) outs(%1 : tensor<3x40x64xf32>) {
+  ^bb0(%in: f32, %in_0: f32, %out: f32):
+    %product = arith.mulf %in, %in_0 : f32
+    %sum = arith.addf %out, %product : f32
+    linalg.yield %sum : f32
+  } -> tensor<3x40x64xf32>
+  %3 = linalg.generic {indexing_maps = [#lanes3, #lanes3, #lanes3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%2, %arg2 : tensor<3x40x64xf32>, tensor<3x40x64xi1>) outs(%0 : tensor<3x40x64xf32>) {
+  ^bb0(%in: f32, %in_0: i1, %out: f32):
+    %chosen = arith.select %in_0, %in, %low : f32
+    linalg.yield %chosen : f32
+  } -> tensor<3x40x64xf32>
+  %4 = tensor.empty() : tensor<3x40xf32>
+  %5 = linalg.fill ins(%nothing : f32) outs(%4 : tensor<3x40xf32>) -> tensor<3x40xf32>
+  %6 = linalg.generic {indexing_maps = [#lanes3, #lanes4], iterator_types = ["parallel", "parallel", "reduction"]} ins(%3 : tensor<3x40x64xf32>) outs(%5 : tensor<3x40xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %most = arith.maximumf %out, %in : f32
+    linalg.yield %most : f32
+  } -> tensor<3x40xf32>
+  %7 = linalg.generic {indexing_maps = [#lanes3, #lanes4, #lanes3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%3, %6 : tensor<3x40x64xf32>, tensor<3x40xf32>) outs(%0 : tensor<3x40x64xf32>) {
+  ^bb0(%in: f32, %in_0: f32, %out: f32):
+    %difference = arith.subf %in, %in_0 : f32
+    %power = math.exp %difference : f32
+    linalg.yield %power : f32
+  } -> tensor<3x40x64xf32>
+  %8 = linalg.fill ins(%zero : f32) outs(%4 : tensor<3x40xf32>) -> tensor<3x40xf32>
+  %9 = linalg.generic {indexing_maps = [#lanes3, #lanes4], iterator_types = ["parallel", "parallel", "reduction"]} ins(%7 : tensor<3x40x64xf32>) outs(%8 : tensor<3x40xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %sum = arith.addf %out, %in : f32
+    linalg.yield %sum : f32
+  } -> tensor<3x40xf32>
+  %10 = linalg.generic {indexing_maps = [#lanes3, #lanes4, #lanes3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%7, %9 : tensor<3x40x64xf32>, tensor<3x40xf32>) outs(%0 : tensor<3x40x64xf32>) {
+  ^bb0(%in: f32, %in_0: f32, %out: f32):
+    %weight = arith.divf %in, %in_0 : f32
+    linalg.yield %weight : f32
+  } -> tensor<3x40x64xf32>
+  %11 = tensor.empty() : tensor<3x40x24xf32>
+  %12 = linalg.fill ins(%zero : f32) outs(%11 : tensor<3x40x24xf32>) -> tensor<3x40x24xf32>
+  %13 = linalg.generic {indexing_maps = [#lanes, #lanes5, #lanes2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%10, %arg3 : tensor<3x40x64xf32>, tensor<3x64x24xf32>) outs(%12 : tensor<3x40x24xf32>) {
+  ^bb0(%in: f32, %in_0: f32, %out: f32):
+    %product = arith.mulf %in, %in_0 : f32
+    %sum = arith.addf %out, %product : f32
+    linalg.yield %sum : f32
+  } -> tensor<3x40x24xf32>
+  %14 = linalg.generic {indexing_maps = [#lanes3, #lanes3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%13 : tensor<3x40x24xf32>) outs(%arg4 : tensor<3x40x24xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<3x40x24xf32>
+  return %14 : tensor<3x40x24xf32>
 }

@@ -19,6 +19,7 @@ enum class Mask {
   Causal,
   Full, ///< for each pair of query and key
   Late, ///< a query sees only keys far behind, or far in front
+  Bias, ///< a number for each pair of query and key is added to the score
 };
 
 struct Case {
@@ -45,6 +46,7 @@ protected:
     const Case &c = GetParam();
     switch (c.mask) {
     case Mask::None:
+    case Mask::Bias:
       return {};
     case Mask::Padding:
       return K::logical_and(K::greater(place({c.batch, 1, c.queries, 1}), -0.5),
@@ -83,6 +85,8 @@ protected:
     K::Tensor value = place({c.batch, c.keys, c.heads, c.valueWidth});
     K::Tensor scores = K::einsum("abcd,aecd->acbe", {query, key});
     scores = scores * K::Tensor(1 / std::sqrt(double(c.width)));
+    if (c.mask == Mask::Bias)
+      scores = scores + place({c.batch, 1, c.queries, c.keys});
     if (K::Tensor mask = seen())
       scores = K::where(mask, scores,
                         K::Tensor(c.mask == Mask::Late ? -INFINITY : -1e30));
@@ -148,6 +152,15 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"running_late", 1, 41, 8640, 2, 16, 16, Mask::Late},
         Case{"running_doubles", 1, 16, 8300, 1, 5, 12, Mask::Late,
              DType::Float64},
+        // A query in each lane: the last vectors have fewer, and so have the
+        // last keys; heads of no whole vectors; masks that are transposed.
+        Case{"lanes_rest", 2, 100, 83, 2, 30, 30, Mask::Full},
+        Case{"lanes_one_vector", 2, 13, 20, 2, 16, 48, Mask::Full},
+        Case{"lanes_bias", 2, 77, 150, 3, 24, 24, Mask::Bias},
+        Case{"lanes_few_keys", 2, 64, 9, 2, 64, 64, Mask::Full},
+        Case{"lanes_late", 1, 12, 2500, 2, 18, 20, Mask::Late},
+        Case{"lanes_wide", 1, 64, 70, 1, 160, 200, Mask::Causal},
+        Case{"lanes_far", 2, 130, 196, 16, 64, 64},
         // What is not worth it, or has no vectors.
         Case{"few_queries", 2, 3, 70, 2, 16, 16, Mask::None, DType::Float32,
              true, false, false},
