@@ -28,23 +28,33 @@ int64_t Classifier::turnsInBlock(unsigned loop) {
   return turns;
 }
 
-/// Bytes that `access` reads in all turns of `loops` and of the reductions.
+/// Bytes that `access` brings to the caches in all turns of `loops` and of the
+/// reductions. Steps over whole pixels leave those between where they are, but
+/// for the beginning, which is fetched ahead.
 int64_t Classifier::bytesRead(const Access &access, ArrayRef<unsigned> loops) {
+  constexpr int64_t fetchedAhead = 1 << 10;
   auto type = cast<ShapedType>(access.tensor.getType());
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  for (auto [expr, size] : llvm::zip_equal(access.position, type.getShape())) {
-    int64_t range = 1;
+  for (int64_t dim = type.getRank(); dim-- > 0;) {
+    AffineExpr expr = access.position[dim];
+    int64_t range = 1, places = 1;
     for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
       if (expr.isFunctionOfDim(loop) &&
-          (isReduction(loop) || llvm::is_contained(loops, loop)))
-        range += std::abs(laneStep(expr, loop).value_or(1)) *
-                 (turnsInBlock(loop) - 1);
-    if (!ShapedType::isDynamic(size))
-      range = std::min(range, size);
-    bytes =
-        llvm::SaturatingMultiply<uint64_t>(bytes, std::max<int64_t>(range, 1));
+          (isReduction(loop) || llvm::is_contained(loops, loop))) {
+        int64_t turns = turnsInBlock(loop);
+        range += std::abs(laneStep(expr, loop).value_or(1)) * (turns - 1);
+        places = llvm::SaturatingMultiply<uint64_t>(places, turns);
+      }
+    if (!type.isDynamicDim(dim))
+      range = std::min(range, type.getDimSize(dim));
+    range = std::max<int64_t>(range, 1);
+    int64_t next = llvm::SaturatingMultiply<uint64_t>(bytes, range);
+    if (places < range)
+      next = std::min<uint64_t>(next, llvm::SaturatingMultiply<uint64_t>(
+                                          bytes + fetchedAhead, places));
+    bytes = std::min<uint64_t>(next, INT64_MAX / 4);
   }
-  return std::min<uint64_t>(bytes, INT64_MAX / 4);
+  return bytes;
 }
 
 /// The same for all that is broadcast along the lane.
