@@ -264,6 +264,19 @@ static int runModel(Arguments given) {
   return 1;
 }
 
+/// Refuses what a model of this kind has no use for: it would be ignored.
+static void checkOptions(const CLI::App &app, const std::string &model) {
+  bool isCompiled = model.ends_with(".so");
+  if (isCompiled)
+    for (const char *name : {"-O", "--target", "--precision", "--winograd",
+                             "--unroll-factor", "--checkpoint-every"})
+      if (app.get_option(name)->count() > 0)
+        throw Error(model + ": is compiled already: give " + name +
+                       " to keratinc");
+  if (!isCompiled && app.get_option("--weights")->count() > 0)
+    throw Error(model + ": has its weights in it: --weights is for a .so");
+}
+
 int main(int argc, char **argv) try {
   CLI::App app("Runs a model, compares its outputs, measures its time.",
                "keratin-run");
@@ -305,6 +318,7 @@ int main(int argc, char **argv) try {
   app.add_flag("--json", given.json, "print one JSON object");
   if (std::optional<int> status = parseCommandLine(app, argc, argv))
     return *status;
+  checkOptions(app, given.model);
   if (given.batch == "dynamic")
     given.batch.clear();
   if (given.settings.threads != 0)
