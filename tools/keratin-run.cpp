@@ -272,7 +272,7 @@ static void checkOptions(const CLI::App &app, const std::string &model) {
                              "--unroll-factor", "--checkpoint-every"})
       if (app.get_option(name)->count() > 0)
         throw Error(model + ": is compiled already: give " + name +
-                       " to keratinc");
+                    " to keratinc");
   if (!isCompiled && app.get_option("--weights")->count() > 0)
     throw Error(model + ": has its weights in it: --weights is for a .so");
 }
