@@ -48,15 +48,22 @@ template <int bytes>
 constexpr int64_t unrolled = 8;
 constexpr int64_t granule = unrolled * 64;
 
-/// Reads the whole buffer.
-template <int bytes>
+/// Parts that are read side by side.
+constexpr int someRuns = 8;
+
+/// Reads the whole buffer, `runs` parts of it side by side: each run is fetched
+/// ahead for itself, but of many the first cache holds less.
+template <int bytes, int runs>
 [[gnu::always_inline]] inline float read(const char *data, int64_t size) {
   using V = Vector<bytes>;
   V sums[unrolled] = {};
-  for (int64_t at = 0; at < size; at += unrolled * bytes)
+  int64_t part = size / runs;
+  for (int64_t at = 0; at < part; at += unrolled * bytes)
+    for (int64_t run = 0; run < runs; ++run)
 #pragma clang loop unroll(full)
-    for (int64_t i = 0; i < unrolled; ++i)
-      sums[i] += *reinterpret_cast<const V *>(data + at + i * bytes);
+      for (int64_t i = 0; i < unrolled; ++i)
+        sums[i] +=
+            *reinterpret_cast<const V *>(data + run * part + at + i * bytes);
   V total = {};
   for (V sum : sums)
     total += sum;
@@ -81,6 +88,7 @@ struct Loops {
   int vectorBytes;
   float (*multiplyAdd)(int64_t steps);
   float (*read)(const char *data, int64_t size);
+  float (*readRuns)(const char *data, int64_t size);
   float (*copy)(char *data, int64_t size);
 };
 } // namespace
@@ -91,13 +99,16 @@ struct Loops {
     return multiplyAdd<BYTES>(steps);                                          \
   }                                                                            \
   ATTRIBUTE static float read##BYTES(const char *data, int64_t size) {         \
-    return read<BYTES>(data, size);                                            \
+    return read<BYTES, 1>(data, size);                                         \
+  }                                                                            \
+  ATTRIBUTE static float readRuns##BYTES(const char *data, int64_t size) {     \
+    return read<BYTES, someRuns>(data, size);                                  \
   }                                                                            \
   ATTRIBUTE static float copy##BYTES(char *data, int64_t size) {               \
     return copy<BYTES>(data, size);                                            \
   }                                                                            \
   constexpr Loops loops##BYTES = {BYTES, multiplyAdd##BYTES, read##BYTES,      \
-                                  copy##BYTES};
+                                  readRuns##BYTES, copy##BYTES};
 // NOLINTEND(bugprone-macro-parentheses)
 
 KERATIN_LOOPS(16, )
@@ -141,6 +152,19 @@ double measureFlops() {
          seconds;
 }
 
+double measureAdditions() {
+  constexpr int64_t steps = 100'000, counters = 5;
+  int64_t counts[counters] = {};
+  double start = cpuSeconds();
+  for (int64_t step = 0; step < steps; ++step)
+#pragma clang loop unroll(full)
+    for (int64_t &count : counts) {
+      ++count;
+      asm volatile("" : "+r"(count)); // is added to one by one
+    }
+  return double(steps) * counters / (cpuSeconds() - start);
+}
+
 /// Sizes a thread measures: in the innermost cache, and in steps out of all.
 static std::vector<int64_t> sizes() {
   std::vector<int64_t> list;
@@ -160,7 +184,8 @@ static double measureBandwidth(const Loops &loops, char *data, int64_t size) {
       return sum;
     });
   };
-  double seconds = std::min(repeat(loops.read), repeat(loops.copy));
+  double seconds = std::min(
+      {repeat(loops.read), repeat(loops.readRuns), repeat(loops.copy)});
   return double(passes) * double(size) / seconds;
 }
 

@@ -10,7 +10,8 @@ namespace keratin::tools {
 /// CPU time of this thread, in seconds.
 double cpuSeconds();
 
-/// How fast memory of one size is read, or read and written: the faster.
+/// How fast memory of one size is read, in one run or in some side by side, or
+/// read and written: the fastest of these.
 struct Bandwidth {
   int64_t bytes;         ///< of all threads together
   double bytesPerSecond; ///< likewise
@@ -35,6 +36,11 @@ struct Machine {
 /// That of the calling thread now: clocks change within seconds. Takes about
 /// 20 ms.
 double measureFlops();
+
+/// Integer additions of the calling thread in a second. Half as many where
+/// another program, or another virtual machine, has the other hyperthread of
+/// its core; registers of vectors alone do not tell. Takes about 0.1 ms.
+double measureAdditions();
 
 /// Measures with this many threads at once, each in its own CPU time, so that
 /// other programs disturb little. Takes about 0.2 s, and 64 MiB a thread.
