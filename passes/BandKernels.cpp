@@ -18,9 +18,9 @@
 // The last band begins early enough to be whole.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/BandPlan.h"
 #include "passes/Bands.h"
 #include "passes/FoldPads.h"
-#include "passes/KernelRows.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,45 +34,9 @@ namespace keratin {
 
 namespace {
 
-/// Bytes between kernels that stay where they are: less than that is in a
-/// second cache anyway.
-constexpr int64_t largeBytes = 3 << 19;
-/// Bytes between the kernels of a band.
-constexpr int64_t bandBytes = 1 << 20;
-/// FLOPs that a core does while a byte goes to the third cache or comes back.
-constexpr int64_t flopsOfByte = 4;
-/// Bands that are done at the same time: enough for few threads, more where
-/// their buffers are a part of what whole images would take.
-constexpr int64_t fewestPieces = 4, mostPieces = 16, partOfWhole = 2;
-
-/// A call in a chain: its result is operand `input` of the next one.
-struct Link {
-  func::CallOp call;
-  KernelRows rows;
-  unsigned input = 0; ///< the operand that is the result of the link before
-
-  RankedTensorType type() {
-    return cast<RankedTensorType>(call.getResult(0).getType());
-  }
-  /// Bytes of so many rows of an image of the result, with what is around them;
-  /// what overflows is large.
-  int64_t bytesOf(int64_t count) {
-    RankedTensorType band = rows.typeOf(call.getNumOperands() - 1, count);
-    uint64_t bytes = llvm::divideCeil(band.getElementTypeBitWidth(), 8);
-    for (int64_t extent : band.getShape())
-      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
-    return int64_t(std::min<uint64_t>(bytes, uint64_t(1) << 60));
-  }
-};
-using Chain = SmallVector<Link, 3>;
-
-/// How many rows each link of a chain computes for a band, and how many bands
-/// an image has.
-struct BandPlan {
-  SmallVector<int64_t> rows;
-  int64_t bands = 0;
-};
-
+/// The number of the first buffer of parts that is made here: those of
+/// PlaceParts count from 0.
+constexpr int64_t firstBuffer = int64_t(1) << 32;
 class Bander {
 public:
   Bander(ModuleOp module, bool parallel)
@@ -88,16 +52,21 @@ private:
   std::optional<Link> linkBehind(Link &link);
   void addBorderInFront(Chain &chain);
   std::optional<Chain> chainAround(func::CallOp call);
-  std::optional<BandPlan> plan(Chain &chain);
-  int64_t piecesOf(Chain &chain, const BandPlan &plan);
   void rewrite(Chain &chain, const BandPlan &plan);
-  func::FuncOp bandKernel(KernelRows &rows, int64_t count);
+  func::FuncOp bandKernel(KernelRows &rows, int64_t count, bool isLast);
+  Value withBorder(OpBuilder &b, Link &last, Value whole);
+
+  /// What is made of a kernel for so many rows: the same with all of the
+  /// border, or without rows of it, or those rows alone.
+  enum Variant : unsigned { Whole, OnlyBeside, Fill };
 
   ModuleOp module;
   SymbolTable symbols;
   bool parallel;
-  llvm::DenseMap<std::pair<Operation *, int64_t>, func::FuncOp> known;
+  llvm::DenseMap<std::tuple<Operation *, int64_t, unsigned>, func::FuncOp>
+      known;
   llvm::SetVector<Operation *> replaced;
+  int64_t buffers = 0; ///< that have borders
 };
 
 } // namespace
@@ -117,15 +86,17 @@ std::optional<Link> Bander::linkOf(func::CallOp call) {
   std::optional<KernelRows> rows = KernelRows::of(kernel);
   if (!rows)
     return std::nullopt;
-  // Sums over windows that overlap are computed by tiles of the image, which
-  // bands would cut elsewhere.
+  // Of few channels sums are computed as they are.
+  constexpr int64_t fewestChannels = 8;
+  Link link{call, std::move(*rows)};
   if (kernel->getAttrOfType<StringAttr>("ktn.kernel") == "conv")
     for (unsigned number = 0; number + 1 < call.getNumOperands(); ++number) {
-      RowWindow window = rows->access(number).window;
-      if (window.extent > 1 && window.factor == 1)
-        return std::nullopt;
+      RowWindow window = link.rows.access(number).window;
+      auto type = cast<RankedTensorType>(call.getOperand(number).getType());
+      link.inTiles |= window.extent > 1 && window.factor == 1 &&
+                      type.getShape().back() >= fewestChannels;
     }
-  return Link{call, std::move(*rows)};
+  return link;
 }
 
 /// What computes the rows that a window of `link` goes over, for it alone.
@@ -142,6 +113,14 @@ std::optional<Link> Bander::linkBefore(Link &link) {
   return std::nullopt;
 }
 
+/// Whether the rows of all bands of `link` are what is wanted of it: what is
+/// behind the chain reads the border, too, which is written around one image.
+static bool canBeLast(Link &link) {
+  return !link.rows.hasBorder() ||
+         (link.type().getDimSize(0) == 1 &&
+          link.rows.borderValue().getDefiningOp<arith::ConstantOp>());
+}
+
 /// What computes each row from the same row of `link`, which nobody else needs.
 std::optional<Link> Bander::linkBehind(Link &link) {
   if (!link.call->hasOneUse())
@@ -152,7 +131,7 @@ std::optional<Link> Bander::linkBehind(Link &link) {
       use.getOperandNumber() + 1 == call.getNumOperands())
     return std::nullopt;
   std::optional<Link> behind = linkOf(call);
-  if (!behind || behind->rows.hasBorder())
+  if (!behind || !canBeLast(*behind))
     return std::nullopt;
   behind->input = use.getOperandNumber();
   const RowAccess &access = behind->rows.access(behind->input);
@@ -171,7 +150,16 @@ void Bander::addBorderInFront(Chain &chain) {
     return;
   for (OpOperand &use : pad->call->getUses())
     first.input = use.getOperandNumber();
+  pad->canGo = first.canGo;
   chain.insert(chain.begin(), std::move(*pad));
+}
+
+/// Whether `link` is a convolution whose window goes along the rows.
+static bool isWindow(Link &link) {
+  for (unsigned number = 0; number + 1 < link.call.getNumOperands(); ++number)
+    if (!link.rows.access(number).window.isSame())
+      return true;
+  return false;
 }
 
 /// Whether `border` is nothing but that, which `window` does without.
@@ -201,8 +189,7 @@ std::optional<Chain> Bander::chainAround(func::CallOp call) {
     chain.push_back(std::move(*before));
   }
   std::optional<Link> behind = linkBehind(*window);
-  // What is behind the chain reads the border too.
-  if (!behind && window->rows.hasBorder())
+  if (!behind && !canBeLast(*window))
     return std::nullopt;
   if (!behind && !chain.empty() && isLeftOut(chain.front(), *window))
     return std::nullopt;
@@ -211,88 +198,49 @@ std::optional<Chain> Bander::chainAround(func::CallOp call) {
     chain.push_back(std::move(*behind));
   if (chain.size() < 2)
     return std::nullopt;
+  // One convolution behind another, of which the first is little work.
+  if (std::optional<Link> first =
+          chain.front().inTiles ? linkBefore(chain.front()) : std::nullopt;
+      first && !first->inTiles && isWindow(*first)) {
+    for (OpOperand &use : first->call->getUses())
+      chain.front().input = use.getOperandNumber();
+    first->canGo = true;
+    chain.insert(chain.begin(), std::move(*first));
+  }
   addBorderInFront(chain);
   return chain;
-}
-
-//===----------------------------------------------------------------------===//
-// Rows of a band
-//===----------------------------------------------------------------------===//
-
-/// Rows that each link computes for `count` rows of the last.
-static SmallVector<int64_t> rowsOfLinks(Chain &chain, int64_t count) {
-  SmallVector<int64_t> rows(chain.size(), count);
-  for (size_t link = chain.size() - 1; link-- > 0;) {
-    Link &next = chain[link + 1];
-    rows[link] =
-        std::min(next.rows.access(next.input).window.count(rows[link + 1]),
-                 chain[link].rows.rows());
-  }
-  return rows;
-}
-
-/// The bands that take the least time, if that is less than without.
-std::optional<BandPlan> Bander::plan(Chain &chain) {
-  int64_t rows = chain.back().rows.rows();
-  int64_t images = chain.back().type().getDimSize(0);
-  // An image of an unknown number may be the only one.
-  if (ShapedType::isDynamic(images))
-    images = 1;
-  int64_t between = 0;
-  for (Link &link : chain)
-    if (&link != &chain.back())
-      between += link.bytesOf(link.rows.rows());
-  constexpr int64_t mostRows = 1 << 20;
-  if (rows > mostRows ||
-      between > INT64_MAX / 64 / std::max<int64_t>(images, 1) ||
-      between * images < largeBytes)
-    return std::nullopt;
-
-  std::optional<BandPlan> best;
-  int64_t least = 0;
-  for (int64_t count = 1; count <= rows; ++count) {
-    BandPlan plan{rowsOfLinks(chain, count), (rows + count - 1) / count};
-    int64_t bytes = 0, flops = 0;
-    for (auto [link, part] : llvm::zip_equal(chain, plan.rows)) {
-      flops += link.rows.flopsOfRow() * part;
-      if (&link != &chain.back())
-        bytes += link.bytesOf(part);
-    }
-    if (bytes > bandBytes)
-      break;
-    int64_t turns = plan.bands * images;
-    if (turns < 2)
-      continue;
-    // Threads have the same number of bands each; what is computed does not
-    // depend on whether there are any.
-    int64_t time = flops * int64_t(llvm::alignTo(turns, 4));
-    if (!best || time <= least) {
-      best = std::move(plan);
-      least = time;
-    }
-  }
-  if (!best)
-    return std::nullopt;
-  int64_t again = 0;
-  for (auto [link, part] : llvm::zip_equal(chain, best->rows))
-    again += link.rows.flopsOfRow() * (part * best->bands - link.rows.rows());
-  // Each byte goes there and back; half of that should be won.
-  if (again > between * flopsOfByte)
-    return std::nullopt;
-  return best;
 }
 
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
 
-func::FuncOp Bander::bandKernel(KernelRows &rows, int64_t count) {
-  func::FuncOp &kernel = known[{rows.kernel(), count}];
+/// The kernel for a band; the last of a chain writes to the whole image, which
+/// has its border once.
+func::FuncOp Bander::bandKernel(KernelRows &rows, int64_t count, bool isLast) {
+  bool onlyBeside = isLast && rows.hasBorder();
+  func::FuncOp &kernel =
+      known[{rows.kernel(), count, onlyBeside ? OnlyBeside : Whole}];
   if (!kernel) {
-    kernel = rows.clone(count);
+    kernel = rows.clone(count, onlyBeside);
     kernel.setName((kernel.getName() + ".rows" + llvm::Twine(count)).str());
     symbols.insert(kernel);
   }
+  return kernel;
+}
+
+/// A kernel that writes `value`, a constant, to all of a tensor of `type`.
+static func::FuncOp makeFillKernel(Location loc, RankedTensorType type,
+                                   Operation *value) {
+  OpBuilder b(type.getContext());
+  auto kernel = func::FuncOp::create(
+      loc, "kernel", b.getFunctionType(TypeRange{type}, TypeRange{type}));
+  kernel.setPrivate();
+  kernel->setAttr("ktn.kernel", b.getStringAttr("fill"));
+  b.setInsertionPointToStart(kernel.addEntryBlock());
+  auto fill = linalg::FillOp::create(b, loc, b.clone(*value)->getResult(0),
+                                     kernel.getArgument(0));
+  func::ReturnOp::create(b, loc, fill.getResult(0));
   return kernel;
 }
 
@@ -354,25 +302,40 @@ static llvm::StringRef layerOf(func::CallOp call) {
   return name ? name.getName().strref() : call.getCallee();
 }
 
-/// How many bands may be done at the same time, with buffers for each.
-int64_t Bander::piecesOf(Chain &chain, const BandPlan &plan) {
-  if (!parallel)
-    return 1;
-  int64_t ofBand = 1, ofImage = 0;
-  for (auto [link, part] : llvm::zip_equal(chain, plan.rows))
-    if (&link != &chain.back()) {
-      ofBand += link.bytesOf(part);
-      ofImage += link.bytesOf(link.rows.rows());
+/// `whole`, the rows of `last` with what is beside them, and what the border
+/// has in front of them and behind.
+Value Bander::withBorder(OpBuilder &b, Link &last, Value whole) {
+  if (!last.rows.hasBorder())
+    return whole;
+  Location loc = last.call.getLoc();
+  SmallVector<OpFoldResult> ones(last.type().getRank(), b.getIndexAttr(1));
+  SmallVector<OpFoldResult> offsets(last.type().getRank(), b.getIndexAttr(0));
+  auto fill = [&](int64_t first, int64_t count) {
+    if (count == 0)
+      return;
+    SmallVector<int64_t> shape(last.type().getShape());
+    shape[1] = count;
+    RankedTensorType type = last.type().clone(shape);
+    func::FuncOp &kernel = known[{last.rows.kernel(), count, Fill}];
+    if (!kernel) {
+      kernel =
+          makeFillKernel(loc, type, last.rows.borderValue().getDefiningOp());
+      kernel.setName((last.call.getCallee() + ".fill").str());
+      symbols.insert(kernel);
     }
-  int64_t images = chain.back().type().getDimSize(0);
-  if (ShapedType::isDynamic(images))
-    return mostPieces;
-  uint64_t bands = llvm::SaturatingMultiply<uint64_t>(plan.bands, images);
-  uint64_t pieces = llvm::SaturatingMultiply<uint64_t>(ofImage, images) /
-                    ofBand / partOfWhole;
-  pieces = std::clamp<uint64_t>(llvm::alignDown(pieces, fewestPieces),
-                                fewestPieces, mostPieces);
-  return int64_t(std::min(pieces, bands));
+    offsets[1] = b.getIndexAttr(first);
+    auto sizes = getAsIndexOpFoldResult(b.getContext(), shape);
+    Value part = tensor::ExtractSliceOp::create(b, loc, type, whole, offsets,
+                                                sizes, ones);
+    auto call = func::CallOp::create(b, loc, kernel, part);
+    call->setAttr("ktn.flops", b.getDenseI64ArrayAttr({0, 0}));
+    call->setAttr("ktn.bytes", b.getDenseI64ArrayAttr({bytesOf(type), 0}));
+    whole = tensor::InsertSliceOp::create(b, loc, call.getResult(0), whole,
+                                          offsets, sizes, ones);
+  };
+  fill(0, last.rows.low());
+  fill(last.rows.low() + last.rows.rows(), last.rows.high());
+  return whole;
 }
 
 void Bander::rewrite(Chain &chain, const BandPlan &plan) {
@@ -388,6 +351,9 @@ void Bander::rewrite(Chain &chain, const BandPlan &plan) {
   Value total = sizes.times(images, plan.bands);
   Value target =
       tensor::EmptyOp::create(b, loc, whole, empty.getDynamicSizes());
+  if (chain.back().rows.hasBorder()) // it is made in parts
+    target.getDefiningOp()->setAttr(
+        "ktn.buffer", b.getI64IntegerAttr(firstBuffer + buffers++));
   auto loop = scf::ForOp::create(b, loc, sizes.constant(0), total,
                                  sizes.constant(1), target);
   b.setInsertionPointToStart(loop.getBody());
@@ -418,7 +384,8 @@ void Bander::rewrite(Chain &chain, const BandPlan &plan) {
   Value result;
   for (auto [number, link] : llvm::enumerate(chain)) {
     int64_t part = plan.rows[number];
-    func::FuncOp kernel = bandKernel(link.rows, part);
+    bool isLast = &link == &chain.back();
+    func::FuncOp kernel = bandKernel(link.rows, part, isLast);
     SmallVector<Value> operands;
     for (unsigned index = 0; index + 1 < link.call.getNumOperands(); ++index) {
       const RowAccess &access = link.rows.access(index);
@@ -442,20 +409,25 @@ void Bander::rewrite(Chain &chain, const BandPlan &plan) {
   SmallVector<OpFoldResult> offsets(part.getRank(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> ones(part.getRank(), b.getIndexAttr(1));
   offsets[0] = getAsOpFoldResult(image);
-  offsets[1] = getAsOpFoldResult(first.back());
+  offsets[1] =
+      getAsOpFoldResult(sizes.plus(first.back(), chain.back().rows.low()));
   Value joined = tensor::InsertSliceOp::create(
       b, loc, result, loop.getRegionIterArgs()[0], offsets,
       getAsIndexOpFoldResult(b.getContext(), part.getShape()), ones);
   scf::YieldOp::create(b, loc, joined);
 
-  loop->setAttr(bandsAttr,
-                b.getDictionaryAttr(
-                    {b.getNamedAttr("name", b.getStringAttr(name)),
-                     b.getNamedAttr("flops", sumOf(b, chain, "ktn.flops")),
-                     b.getNamedAttr("bytes", sumOf(b, chain, "ktn.bytes")),
-                     b.getNamedAttr("pieces", b.getI64IntegerAttr(
-                                                  piecesOf(chain, plan)))}));
-  last.getResult(0).replaceAllUsesWith(loop.getResult(0));
+  loop->setAttr(
+      bandsAttr,
+      b.getDictionaryAttr(
+          {b.getNamedAttr("name", b.getStringAttr(name)),
+           b.getNamedAttr("flops", sumOf(b, chain, "ktn.flops")),
+           b.getNamedAttr("bytes", sumOf(b, chain, "ktn.bytes")),
+           b.getNamedAttr(
+               "pieces",
+               b.getI64IntegerAttr(parallel ? piecesOf(chain, plan) : 1))}));
+  b.setInsertionPointAfter(loop);
+  last.getResult(0).replaceAllUsesWith(
+      withBorder(b, chain.back(), loop.getResult(0)));
   for (Link &link : llvm::reverse(chain)) {
     replaced.insert(link.rows.kernel());
     link.call->erase();
@@ -470,7 +442,12 @@ void Bander::run(func::FuncOp function) {
     if (erased.contains(call))
       continue;
     std::optional<Chain> chain = chainAround(call);
-    std::optional<BandPlan> bands = chain ? plan(*chain) : std::nullopt;
+    std::optional<BandPlan> bands = chain ? planBands(*chain) : std::nullopt;
+    if (!bands && chain && chain->front().canGo) {
+      llvm::erase_if(*chain, [](const Link &link) { return link.canGo; });
+      addBorderInFront(*chain);
+      bands = planBands(*chain);
+    }
     if (!bands)
       continue;
     for (Link &link : *chain)

@@ -262,19 +262,28 @@ static RankedTensorType withRows(RankedTensorType type, int64_t batch,
   return type.clone(shape);
 }
 
-RankedTensorType KernelRows::typeOf(unsigned number, int64_t count) {
+RankedTensorType KernelRows::typeOf(unsigned number, int64_t count,
+                                    bool onlyBeside) {
   auto type = cast<RankedTensorType>(source.getArgumentTypes()[number]);
   if (number + 1 == source.getNumArguments())
-    return withRows(type, 0, 1, low() + count + high());
+    return withRows(type, 0, 1, onlyBeside ? count : low() + count + high());
   const RowAccess &access = accesses[number];
   return withRows(type, access.batch, access.row, access.window.count(count));
 }
 
-func::FuncOp KernelRows::clone(int64_t count) {
+/// `pad` without what it has in front of the rows and behind them.
+static void keepBeside(tensor::PadOp pad) {
+  SmallVector<int64_t> low(pad.getStaticLow()), high(pad.getStaticHigh());
+  low[1] = high[1] = 0;
+  pad.setStaticLow(low);
+  pad.setStaticHigh(high);
+}
+
+func::FuncOp KernelRows::clone(int64_t count, bool onlyBeside) {
   OpBuilder b(source.getContext());
   SmallVector<Type> types;
   for (unsigned number = 0; number < source.getNumArguments(); ++number)
-    types.push_back(typeOf(number, count));
+    types.push_back(typeOf(number, count, onlyBeside));
   auto kernel = cast<func::FuncOp>(source->cloneWithoutRegions());
   kernel.setType(b.getFunctionType(types, types.back()));
   Block *body = kernel.addEntryBlock();
@@ -307,6 +316,8 @@ func::FuncOp KernelRows::clone(int64_t count) {
     for (auto [before, after] :
          llvm::zip_equal(op.getResults(), copy->getResults()))
       after.setType(typeOfResult(before));
+    if (onlyBeside && &op == border)
+      keepBeside(cast<tensor::PadOp>(copy));
   }
   return kernel;
 }

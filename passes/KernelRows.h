@@ -51,11 +51,16 @@ public:
   /// the time they take.
   int64_t flopsOfRow() const { return flops; }
 
+  /// The value of the border.
+  mlir::Value borderValue() { return border.getConstantPaddingValue(); }
+
   /// The type of argument `number`, which may be the destination, of the kernel
-  /// for `count` rows of one image. The border is around any rows.
-  mlir::RankedTensorType typeOf(unsigned number, int64_t count);
+  /// for `count` rows of one image. The border is around any rows, or only
+  /// beside them.
+  mlir::RankedTensorType typeOf(unsigned number, int64_t count,
+                                bool onlyBeside = false);
   /// The kernel for `count` rows of one image, in no module yet.
-  mlir::func::FuncOp clone(int64_t count);
+  mlir::func::FuncOp clone(int64_t count, bool onlyBeside = false);
 
 private:
   explicit KernelRows(mlir::func::FuncOp kernel) : source(kernel) {}

@@ -230,6 +230,8 @@ static bool isSlot(Value value) {
   Value whole = slice.getSource();
   while (auto insert = whole.getDefiningOp<tensor::InsertSliceOp>())
     whole = insert.getDest();
+  if (auto loop = whole.getDefiningOp<scf::ForOp>()) // its parts are bands
+    whole = loop.getTiedLoopInit(cast<OpResult>(whole))->get();
   auto buffer = whole.getDefiningOp<tensor::EmptyOp>();
   return buffer && buffer->hasAttr("ktn.buffer");
 }

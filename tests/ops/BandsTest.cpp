@@ -109,4 +109,68 @@ INSTANTIATE_TEST_SUITE_P(
              "channels_first"}),
     [](const auto &info) { return std::string(info.param.name); });
 
+/// Convolutions and pools: their windows overlap, so that tiles of them are
+/// kept, and what is behind reads a border around the last.
+struct PoolCase {
+  const char *name;
+  K::Shape image; ///< channels last
+  int64_t channels, window;
+  const char *behind = "same"; ///< the padding of what reads the pool
+  int64_t bands = 1;           ///< loops over them
+};
+
+class BandsOfPools : public FormTest<PoolCase> {
+protected:
+  K::Function block() {
+    const PoolCase &c = GetParam();
+    K::Tensor x = K::placeholder(c.image), y = x;
+    int64_t before = c.image[3];
+    for (int64_t channels : {c.channels, c.channels}) {
+      K::Tensor weights =
+          K::constant(numbers({c.window, c.window, before, channels}));
+      y = K::conv2d(y, weights, {1, 1}, "same", "channels_last");
+      y = K::relu(K::bias_add(y, K::constant(numbers({channels}))));
+      before = channels;
+    }
+    y = K::pool2d(y, {2, 2}, {2, 2}, "valid", "channels_last", "max");
+    y = K::conv2d(y, K::constant(numbers({3, 3, before, 8})), {1, 1}, c.behind,
+                  "channels_last");
+    return K::function({x}, {y});
+  }
+};
+
+TEST_P(BandsOfPools, GiveWhatWholeImagesGive) {
+  K::Function function = block();
+  std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
+  Array expected = plainResult(function, inputs);
+  EXPECT_LE(relativeError(function(inputs)[0], expected), 1e-5);
+}
+
+TEST_P(BandsOfPools, AreWhatIsCompiled) {
+  K::SaveOptions options;
+  options.batch = GetParam().image[0];
+  std::vector<std::string> ops = kernelOps(block(), options);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "bands"), GetParam().bands);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "pool"), 1 - GetParam().bands);
+}
+
+TEST_P(BandsOfPools, DoNotDependOnThreads) {
+  K::Function function = block();
+  expectSameBitsOnThreads(function, inputsOf(function, GetParam().image[0]));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, BandsOfPools,
+    testing::Values(
+        // With the first convolution, and a border around the pool.
+        PoolCase{"few_channels", {1, 96, 96, 3}, 48, 3},
+        PoolCase{"many_channels", {1, 96, 88, 24}, 48, 3},
+        // A band is an image; a border around many has no place.
+        PoolCase{"images", {24, 28, 28, 16}, 32, 3, "valid"},
+        PoolCase{"border", {24, 28, 28, 16}, 32, 3, "same", 0},
+        // No band has whole tiles.
+        PoolCase{"prime", {1, 106, 90, 3}, 48, 3, "same", 0},
+        PoolCase{"large_windows", {1, 96, 96, 3}, 32, 5}),
+    [](const auto &info) { return std::string(info.param.name); });
+
 } // namespace

@@ -211,3 +211,147 @@ func.func private @kernel.second(%x: tensor<1x114x114x32xf32>, %w: tensor<3x3x32
   } -> tensor<1x112x112x32xf32>
   return %0 : tensor<1x112x112x32xf32>
 }
+
+// -----
+
+#over = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1 + d4, d2 + d5, d6)>
+#filters = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d4, d5, d6, d3)>
+#made = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3)>
+#pooled = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 * 2 + d4, d2 * 2 + d5, d3)>
+#two = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5)>
+#image = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+
+// Windows that overlap may be computed by tiles, so bands of them have whole
+// tiles of rows. The last kernel of a chain writes the rows of its band with
+// what is beside them; the rows of the border are written behind the loop.
+// CHECK-LABEL: func.func @pooled(
+// CHECK:         %[[ALL:.+]] = scf.for %{{.+}} = %{{.+}} to %{{.+}} step %{{.+}} iter_args(%[[Y:[a-z0-9]+]] = %{{.+}}) -> (tensor<1x58x58x64xf32>)
+// CHECK:           %[[T:.+]] = {{.*}}call @kernel.conv.rows28(%{{.+}} -> tensor<1x28x112x64xf32>
+// CHECK:           %[[P:.+]] = {{.*}}call @kernel.pool.rows14(%[[T]], %{{.+}} -> tensor<1x14x58x64xf32>
+// CHECK:           tensor.insert_slice %[[P]] into %[[Y]][0, %{{.+}}, 0, 0] [1, 14, 58, 64]
+// CHECK:         %[[TOP:.+]] = tensor.extract_slice %[[ALL]][0, 0, 0, 0] [1, 1, 58, 64]
+// CHECK:         %[[ZEROS:.+]] = call @[[FILL:.+]](%[[TOP]])
+// CHECK:         %[[WITH:.+]] = tensor.insert_slice %[[ZEROS]] into %[[ALL]][0, 0, 0, 0]
+// CHECK:         %[[BOTTOM:.+]] = tensor.extract_slice %[[WITH]][0, 57, 0, 0] [1, 1, 58, 64]
+// CHECK:         call @[[FILL]](%[[BOTTOM]])
+func.func @pooled(%x: tensor<1x114x114x32xf32>) -> tensor<1x58x58x64xf32> {
+  %w = arith.constant dense<0.5> : tensor<3x3x32x64xf32>
+  %e = tensor.empty() : tensor<1x112x112x64xf32>
+  %t = call @kernel.conv(%x, %w, %e) {ktn.flops = array<i64: 462422016, 0>, ktn.bytes = array<i64: 4948992, 0>} : (tensor<1x114x114x32xf32>, tensor<3x3x32x64xf32>, tensor<1x112x112x64xf32>) -> tensor<1x112x112x64xf32> loc("conv")
+  %s = tensor.empty() : tensor<2x2xf32>
+  %o = tensor.empty() : tensor<1x58x58x64xf32>
+  %y = call @kernel.pool(%t, %s, %o) {ktn.flops = array<i64: 802816, 0>, ktn.bytes = array<i64: 4072448, 0>} : (tensor<1x112x112x64xf32>, tensor<2x2xf32>, tensor<1x58x58x64xf32>) -> tensor<1x58x58x64xf32> loc("pool")
+  return %y : tensor<1x58x58x64xf32>
+}
+
+// Of many weights each band would read all again.
+// CHECK-LABEL: func.func @heavy(
+// CHECK-NOT:     scf.for
+// CHECK:         call @kernel.deep(
+// CHECK:         call @kernel.pool_deep(
+func.func @heavy(%x: tensor<1x58x58x256xf32>) -> tensor<1x28x28x256xf32> {
+  %w = arith.constant dense<0.5> : tensor<3x3x256x256xf32>
+  %e = tensor.empty() : tensor<1x56x56x256xf32>
+  %t = call @kernel.deep(%x, %w, %e) {ktn.flops = array<i64: 3699376128, 0>, ktn.bytes = array<i64: 9015296, 0>} : (tensor<1x58x58x256xf32>, tensor<3x3x256x256xf32>, tensor<1x56x56x256xf32>) -> tensor<1x56x56x256xf32>
+  %s = tensor.empty() : tensor<2x2xf32>
+  %o = tensor.empty() : tensor<1x28x28x256xf32>
+  %y = call @kernel.pool_deep(%t, %s, %o) {ktn.flops = array<i64: 802816, 0>, ktn.bytes = array<i64: 4014080, 0>} : (tensor<1x56x56x256xf32>, tensor<2x2xf32>, tensor<1x28x28x256xf32>) -> tensor<1x28x28x256xf32>
+  return %y : tensor<1x28x28x256xf32>
+}
+
+// Of little images a band is one of them.
+// CHECK-LABEL: func.func @images(
+// CHECK-DAG:     %[[IMAGES:.+]] = arith.constant 32 : index
+// CHECK:         scf.for %{{.+}} = %{{.+}} to %[[IMAGES]] step
+// CHECK:           call @kernel.little.rows28(%{{.+}} -> tensor<1x28x28x32xf32>
+// CHECK:           call @kernel.pool_little.rows14(%{{.+}} -> tensor<1x14x14x32xf32>
+func.func @images(%x: tensor<32x30x30x16xf32>) -> tensor<32x14x14x32xf32> {
+  %w = arith.constant dense<0.5> : tensor<3x3x16x32xf32>
+  %e = tensor.empty() : tensor<32x28x28x32xf32>
+  %t = call @kernel.little(%x, %w, %e) {ktn.flops = array<i64: 231211008, 0>, ktn.bytes = array<i64: 5072896, 0>} : (tensor<32x30x30x16xf32>, tensor<3x3x16x32xf32>, tensor<32x28x28x32xf32>) -> tensor<32x28x28x32xf32>
+  %s = tensor.empty() : tensor<2x2xf32>
+  %o = tensor.empty() : tensor<32x14x14x32xf32>
+  %y = call @kernel.pool_little(%t, %s, %o) {ktn.flops = array<i64: 802816, 0>, ktn.bytes = array<i64: 4014080, 0>} : (tensor<32x28x28x32xf32>, tensor<2x2xf32>, tensor<32x14x14x32xf32>) -> tensor<32x14x14x32xf32>
+  return %y : tensor<32x14x14x32xf32>
+}
+func.func private @kernel.conv(%x: tensor<1x114x114x32xf32>, %w: tensor<3x3x32x64xf32> {ktn.constant}, %out: tensor<1x112x112x64xf32>) -> tensor<1x112x112x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x112x112x64xf32>) -> tensor<1x112x112x64xf32>
+  %0 = linalg.generic {indexing_maps = [#over, #filters, #made], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%x, %w : tensor<1x114x114x32xf32>, tensor<3x3x32x64xf32>) outs(%f : tensor<1x112x112x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<1x112x112x64xf32>
+  return %0 : tensor<1x112x112x64xf32>
+}
+func.func private @kernel.pool(%x: tensor<1x112x112x64xf32>, %w: tensor<2x2xf32>, %out: tensor<1x58x58x64xf32>) -> tensor<1x58x58x64xf32> attributes {ktn.kernel = "pool"} {
+  %least = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x56x56x64xf32>
+  %f = linalg.fill ins(%least : f32) outs(%e : tensor<1x56x56x64xf32>) -> tensor<1x56x56x64xf32>
+  %0 = linalg.generic {indexing_maps = [#pooled, #two, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%x, %w : tensor<1x112x112x64xf32>, tensor<2x2xf32>) outs(%f : tensor<1x56x56x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.maximumf %a, %s : f32
+    linalg.yield %1 : f32
+  } -> tensor<1x56x56x64xf32>
+  %p = tensor.pad %0 low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %h: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x56x56x64xf32> to tensor<1x58x58x64xf32>
+  return %p : tensor<1x58x58x64xf32>
+}
+func.func private @kernel.deep(%x: tensor<1x58x58x256xf32>, %w: tensor<3x3x256x256xf32> {ktn.constant}, %out: tensor<1x56x56x256xf32>) -> tensor<1x56x56x256xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x56x56x256xf32>) -> tensor<1x56x56x256xf32>
+  %0 = linalg.generic {indexing_maps = [#over, #filters, #made], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%x, %w : tensor<1x58x58x256xf32>, tensor<3x3x256x256xf32>) outs(%f : tensor<1x56x56x256xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<1x56x56x256xf32>
+  return %0 : tensor<1x56x56x256xf32>
+}
+func.func private @kernel.pool_deep(%x: tensor<1x56x56x256xf32>, %w: tensor<2x2xf32>, %out: tensor<1x28x28x256xf32>) -> tensor<1x28x28x256xf32> attributes {ktn.kernel = "pool"} {
+  %least = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%least : f32) outs(%out : tensor<1x28x28x256xf32>) -> tensor<1x28x28x256xf32>
+  %0 = linalg.generic {indexing_maps = [#pooled, #two, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%x, %w : tensor<1x56x56x256xf32>, tensor<2x2xf32>) outs(%f : tensor<1x28x28x256xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.maximumf %a, %s : f32
+    linalg.yield %1 : f32
+  } -> tensor<1x28x28x256xf32>
+  return %0 : tensor<1x28x28x256xf32>
+}
+func.func private @kernel.little(%x: tensor<32x30x30x16xf32>, %w: tensor<3x3x16x32xf32> {ktn.constant}, %out: tensor<32x28x28x32xf32>) -> tensor<32x28x28x32xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<32x28x28x32xf32>) -> tensor<32x28x28x32xf32>
+  %0 = linalg.generic {indexing_maps = [#over, #filters, #made], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%x, %w : tensor<32x30x30x16xf32>, tensor<3x3x16x32xf32>) outs(%f : tensor<32x28x28x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<32x28x28x32xf32>
+  return %0 : tensor<32x28x28x32xf32>
+}
+func.func private @kernel.pool_little(%x: tensor<32x28x28x32xf32>, %w: tensor<2x2xf32>, %out: tensor<32x14x14x32xf32>) -> tensor<32x14x14x32xf32> attributes {ktn.kernel = "pool"} {
+  %least = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%least : f32) outs(%out : tensor<32x14x14x32xf32>) -> tensor<32x14x14x32xf32>
+  %0 = linalg.generic {indexing_maps = [#pooled, #two, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%x, %w : tensor<32x28x28x32xf32>, tensor<2x2xf32>) outs(%f : tensor<32x14x14x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.maximumf %a, %s : f32
+    linalg.yield %1 : f32
+  } -> tensor<32x14x14x32xf32>
+  return %0 : tensor<32x14x14x32xf32>
+}
+
+// Only beside the rows of the band.
+// CHECK:       func.func private @kernel.pool.rows14(
+// CHECK:         tensor.pad %{{.+}} low[0, 0, 1, 0] high[0, 0, 1, 0]
