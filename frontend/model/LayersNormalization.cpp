@@ -65,11 +65,19 @@ static K::Tensors layerNormalization(LayerContext &layer) {
   K::Shape shape = extentsOf(layer, x, axes);
   K::DType wide = wideType(layer.dtype());
   bool rms = config.flag("rms_scaling", false);
+  // Keras sorts the axes as they are stated, those from the end in front, and
+  // takes the elements of a weight in the order of the axes all the same.
+  std::vector<int64_t> stated =
+      config.integers("axis", 0, -16, std::vector<int64_t>{-1});
+  std::sort(stated.begin(), stated.end());
+  auto weight = [&, stored = extentsOf(layer, x, stated)](const char *name) {
+    return K::reshape(layer.weight(name, stored, wide), shape);
+  };
   K::Tensor gamma, beta;
   if (rms || config.flag("scale", true))
-    gamma = layer.weight("gamma", shape, wide);
+    gamma = weight("gamma");
   if (!rms && config.flag("center", true))
-    beta = layer.weight("beta", shape, wide);
+    beta = weight("beta");
   K::Tensor input = K::cast(x, wide);
   if (!rms)
     return {K::cast(K::layer_normalization(input, gamma, beta, axes, epsilon),

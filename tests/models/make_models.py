@@ -382,6 +382,7 @@ def corners():
         einsum("abc,cde->adbe", (3, 4, 2), "de"),
         einsum("ab...,bd->ad...", (3,), "d"),
         einsum("...c,cde->...de", (3, 2), "d"),
+        L.LayerNormalization(axis=(1, -1))(x),
         # There are more ways from the input to these than can be gone.
         a,
         b,
