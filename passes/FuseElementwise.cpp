@@ -78,12 +78,34 @@ bool fitTogether(linalg::GenericOp producer, linalg::GenericOp consumer) {
          countScalarOps(producer) + countScalarOps(consumer) <= mostScalarOps;
 }
 
+/// Whether all readers of what `op` makes better compute it again: a function
+/// of one element of a tensor that others read, too, and that is no larger. A
+/// forward pass makes many of these only for the gradients behind it.
+bool isCheapToRepeat(linalg::GenericOp op) {
+  if (op->getNumResults() != 1 || op.getNumDpsInputs() != 1 || !isCheap(op) ||
+      op.hasIndexSemantics() ||
+      !llvm::all_of(op.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }))
+    return false;
+  Value from = op.getDpsInputs()[0], to = op->getResult(0);
+  Type read = getElementTypeOrSelf(from), made = getElementTypeOrSelf(to);
+  return read.isIntOrFloat() && made.isIntOrFloat() &&
+         made.getIntOrFloatBitWidth() >= read.getIntOrFloatBitWidth() &&
+         !isOnlyReader(from, op) &&
+         llvm::all_of(to.getUses(), [](OpOperand &use) {
+           auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
+           return reader && isParallel(reader) && reader.isDpsInput(&use) &&
+                  readsOnce(reader, &use);
+         });
+}
+
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   return producer && consumer && isParallel(producer) && isParallel(consumer) &&
-         isOnlyReader(operand->get(), consumer) && !narrowsRoot(producer) &&
-         fitTogether(producer, consumer) &&
+         (isOnlyReader(operand->get(), consumer) ||
+          isCheapToRepeat(producer)) &&
+         !narrowsRoot(producer) && fitTogether(producer, consumer) &&
          (readsOnce(consumer, operand) || isCheap(producer));
 }
 

@@ -116,3 +116,61 @@ func.func @view(%x: tensor<?x2x3xf32>, %b: tensor<6xf32>) -> tensor<?x6xf32> {
   } -> tensor<?x6xf32>
   return %1 : tensor<?x6xf32>
 }
+
+// A square and what is made of it: three tensors of which others read the first
+// anyway, so the square is computed by each of its readers and never stored. A
+// sign of one bit is smaller than what it is made of, and is stored; a root is
+// not cheap.
+// CHECK-LABEL: func @again(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<4x8xf32>
+// CHECK:         %[[SIGN:.+]] = linalg.generic
+// CHECK-SAME:      ins(%[[X]] :
+// CHECK:           arith.cmpf
+// CHECK:         %[[ROOT:.+]] = linalg.generic
+// CHECK-SAME:      ins(%[[X]] :
+// CHECK:           math.sqrt
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[X]], %[[SIGN]], %[[ROOT]] :
+// CHECK:           arith.mulf
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[X]], %[[SIGN]], %[[ROOT]] :
+// CHECK:           arith.mulf
+// CHECK-NOT:     linalg.generic
+func.func @again(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %bits = tensor.empty() : tensor<4x8xi1>
+  %zero = arith.constant 0.0 : f32
+  %square = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.mulf %a, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  %sign = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x8xf32>) outs(%bits : tensor<4x8xi1>) {
+  ^bb0(%a: f32, %o: i1):
+    %r = arith.cmpf ogt, %a, %zero : f32
+    linalg.yield %r : i1
+  } -> tensor<4x8xi1>
+  %root = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.sqrt %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %square, %sign, %root : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xi1>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: i1, %d: f32, %o: f32):
+    %r = arith.select %c, %b, %d : f32
+    %s = arith.addf %r, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %square, %sign, %root : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xi1>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: i1, %d: f32, %o: f32):
+    %r = arith.select %c, %d, %b : f32
+    %s = arith.subf %r, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  return %y, %z : tensor<4x8xf32>, tensor<4x8xf32>
+}
