@@ -92,10 +92,12 @@ struct Tiling {
     int64_t tiles;    ///< in how many tiles
   };
   llvm::SmallVector<NextBlock> nextBlocks;
-  /// In how many runs weights come from memory (runsAtOnce): parts of the
-  /// innermost reduction that one row walks side by side, or parts of the next
-  /// block that are asked for.
+  /// In how many runs side by side weights that come from memory are asked for
+  /// (runsAtOnce): those of the next block, or where `tilesOfPrefetch` is 0
+  /// those a little ahead.
   int64_t runs = 1;
+  /// Whether there may be one tile of rows, or many.
+  bool mayHaveFewRows = false;
   /// Whether calls go through the blocks of columns in turns from the first to
   /// the last and from the last to the first (Kernel::goesBack).
   bool alternates = false;

@@ -417,21 +417,25 @@ Value TileEmitter::numberOfTile(int64_t most, bool ofColumns) {
   return least(number, most);
 }
 
+/// The packed weights in one dimension.
+Value TileEmitter::flattened(Value memref) {
+  if (!flatWeights) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel.to().front());
+    auto rank = cast<MemRefType>(memref.getType()).getRank();
+    ReassociationIndices all(llvm::to_vector(llvm::seq<int64_t>(rank)));
+    flatWeights = memref::CollapseShapeOp::create(
+        b, loc, memref, ArrayRef<ReassociationIndices>(all));
+  }
+  return flatWeights;
+}
+
 /// Asks for a part of the next block: each tile has its share of it, and each
 /// step of the reduction goes on by a few elements.
 void TileEmitter::prefetch() {
   Value memref = kernel.memrefOf(tiling.blocked->get());
   auto type = cast<MemRefType>(memref.getType());
   ArrayRef<int64_t> shape = type.getShape();
-  if (!flatWeights) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&kernel.to().front());
-    ReassociationIndices all;
-    for (size_t dim = 0; dim < shape.size(); ++dim)
-      all.push_back(dim);
-    flatWeights = memref::CollapseShapeOp::create(
-        b, loc, memref, ArrayRef<ReassociationIndices>(all));
-  }
   auto add = [&](Value &sum, Value value, int64_t factor) {
     Value term = arith::MulIOp::create(b, loc, value, kernel.index(factor));
     sum = arith::AddIOp::create(b, loc, sum, term);
@@ -478,7 +482,8 @@ void TileEmitter::prefetch() {
     }
     place = arith::AddIOp::create(b, loc, start, place);
     // Into the second cache: the first has enough to hold.
-    memref::PrefetchOp::create(b, loc, flatWeights, place, /*isWrite=*/false,
+    memref::PrefetchOp::create(b, loc, flattened(memref), place,
+                               /*isWrite=*/false,
                                /*localityHint=*/2, /*isDataCache=*/true);
   }
 }

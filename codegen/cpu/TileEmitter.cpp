@@ -491,9 +491,37 @@ void fillBlocks(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
   TileEmitter(kernel, root, tiling, {}).fillBlocks(place);
 }
 
+/// Emits `root` for one tile of rows, which asks for weights in many runs, and
+/// for many tiles. One needs no blocks of the reduction: between those sums are
+/// in memory as they are in registers, so results are the same.
+static void emitFewOrManyRows(Kernel &kernel, linalg::GenericOp root,
+                              const Tiling &tiling, ArrayRef<Output> outputs) {
+  OpBuilder &b = kernel.builder();
+  Value areFew = arith::CmpIOp::create(
+      b, kernel.loc(), arith::CmpIPredicate::ule,
+      kernel.loopExtent(root, *tiling.row), kernel.index(tiling.size.rows));
+  auto branch = scf::IfOp::create(b, kernel.loc(), areFew, /*withElse=*/true);
+  Tiling few = tiling;
+  few.runs = runsAtOnce;
+  few.tilesOfPrefetch = 0;
+  few.outerReductions = 0;
+  few.blockStep = 0;
+  few.nextBlocks.clear();
+  few.rowsAhead.reset();
+  few.copied.reset();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  TileEmitter(kernel, root, few, outputs).run();
+  b.setInsertionPointToStart(branch.elseBlock());
+  TileEmitter(kernel, root, tiling, outputs).run();
+}
+
 void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
                ArrayRef<Output> outputs) {
-  TileEmitter(kernel, root, tiling, outputs).run();
+  if (tiling.mayHaveFewRows)
+    emitFewOrManyRows(kernel, root, tiling, outputs);
+  else
+    TileEmitter(kernel, root, tiling, outputs).run();
   // Between blocks of a reduction the output has sums where an argument is
   // still to be read.
   if (!tiling.inBlocks() && outputs.size() == kernel.results().size())

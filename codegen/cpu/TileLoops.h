@@ -56,7 +56,8 @@ private:
   void prefetchAdded();
   void prefetchFar();
   void prefetchNextBlocks();
-  void prefetchRuns();
+  mlir::Value flattened(mlir::Value memref);
+  void prefetchWindow();
   void layOutCopies();
   std::pair<mlir::Value, int64_t> stepOfTile();
   mlir::Value placeOfCopy();

@@ -262,53 +262,67 @@ void TileEmitter::prefetchNextBlocks() {
   }
 }
 
-/// Asks for what some later steps read of the packed weights, in a run of which
-/// this step is. Behind the end of a run that is where the next one began.
-void TileEmitter::prefetchRuns() {
-  constexpr int64_t line = 64, bytesAhead = 1024;
+/// Packed weights are read in the order of memory: while a window of them is,
+/// the next one is asked for, as so many runs side by side.
+void TileEmitter::prefetchWindow() {
+  constexpr int64_t lineBytes = 64, windowBytes = 32 << 10;
   const LaneReader::Packed &packed = reader.packedOf(tiling.blocked->get());
-  int64_t bytes = llvm::divideCeil(
-      getElementTypeOrSelf(packed.memref).getIntOrFloatBitWidth(), 8);
-  int64_t ahead = llvm::divideCeil(bytesAhead, packed.packing.block * bytes);
-  AffineExpr step = getAffineDimExpr(tiling.reductions.back(), b.getContext());
+  auto type = cast<MemRefType>(packed.memref.getType());
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t line = lineBytes / bytes, window = windowBytes / bytes;
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  for (unsigned column = 0; column < columns.size(); ++column) {
-    if (columns[column].offset * bytes % line != 0)
-      continue;
-    Position position =
-        atPoint(root.getMatchingIndexingMap(tiling.blocked).getResults(),
-                pointOf(0, column, taps));
-    for (AffineExpr &expr : position)
-      expr = canonical(expr.replace(step, step + ahead));
-    memref::PrefetchOp::create(b, loc, packed.memref,
-                               reader.placeOf(packed, position),
+  Position position =
+      atPoint(root.getMatchingIndexingMap(tiling.blocked).getResults(),
+              pointOf(0, 0, taps));
+  Value place;
+  for (auto [index, extent] :
+       llvm::zip_equal(reader.placeOf(packed, position), type.getShape())) {
+    if (place)
+      place = arith::MulIOp::create(b, loc, place, kernel.index(extent));
+    place = place ? arith::AddIOp::create(b, loc, place, index) : index;
+  }
+  Value within = arith::RemUIOp::create(b, loc, place, kernel.index(window));
+  Value next = arith::SubIOp::create(b, loc, place, within);
+  next = arith::AddIOp::create(b, loc, next, kernel.index(window));
+  Value lines = arith::DivUIOp::create(b, loc, within, kernel.index(line));
+  for (int64_t ahead = 0; ahead < packed.packing.block; ahead += line) {
+    Value number =
+        arith::AddIOp::create(b, loc, lines, kernel.index(ahead / line));
+    number = sideBySide(kernel, number, window / line, runsAtOnce);
+    number = arith::MulIOp::create(b, loc, number, kernel.index(line));
+    number = arith::AddIOp::create(b, loc, next, number);
+    memref::PrefetchOp::create(b, loc, flattened(packed.memref), number,
                                /*isWrite=*/false, /*localityHint=*/3,
                                /*isDataCache=*/true);
   }
 }
 
 /// Weights that come from memory and meet few rows, which one run of memory
-/// brings too slowly. Where about one tile of rows reads each block, its steps
-/// ask for what is a little ahead; else they ask for the next block. The order
-/// of sums does not depend on tiles: code that is made in haste has others.
+/// brings too slowly. One tile of rows reads each block once: what it asks for
+/// is near. More of them ask for the next block.
 void Classifier::pickRuns() {
-  constexpr int64_t leastBytes = 1 << 20, line = 64, leastSteps = 128,
-                    rowsOfTile = 8;
-  if (!tiling.blocked || tiling.panel || tiling.inBlocks() ||
-      !tiling.taps.empty() || tiling.reductions.empty() ||
-      !extent(tiling.lane) || bytesOf(tiling.blocked->get()) < leastBytes)
+  constexpr int64_t leastBytes = 2 << 20, line = 64;
+  if (!tiling.blocked || tiling.panel || !tiling.taps.empty() ||
+      bytesOf(tiling.blocked->get()) < leastBytes)
     return;
-  int64_t rows = 1, steps = 1;
+  int64_t rows = 1;
   for (const Tiling::Level &level : tiling.levels)
-    if (level.kind != Tiling::Kind::Columns)
+    if (level.kind != Tiling::Kind::Columns && level.loop != tiling.row)
       rows *= extent(level.loop).value_or(rowsOfRuns + 1);
-  for (unsigned loop : tiling.reductions) {
-    if (!extent(loop) || !blockedDependsOn(loop))
-      return;
-    steps *= *extent(loop);
+  if (!llvm::all_of(tiling.reductions,
+                    [&](unsigned loop) { return blockedDependsOn(loop); }))
+    return;
+  if (tiling.row && !extent(*tiling.row)) {
+    tiling.mayHaveFewRows = rows == 1;
+    return;
   }
-  int64_t bytes = steps * tiling.size.vectors * tiling.lanes * bytesInBlock();
-  if (rows <= rowsOfTile && extent(tiling.reductions.back()) >= leastSteps) {
+  if (tiling.inBlocks())
+    return;
+  rows *= tiling.row ? *extent(*tiling.row) : 1;
+  int64_t bytes = tiling.size.vectors * tiling.lanes * bytesInBlock();
+  for (unsigned loop : tiling.reductions)
+    bytes *= extent(loop).value_or(0);
+  if (rows <= int64_t(tiling.size.rows)) {
     tiling.runs = runsAtOnce;
     tiling.tilesOfPrefetch = 0;
   } else if (rows <= rowsOfRuns && tiling.tilesOfPrefetch != 0 &&

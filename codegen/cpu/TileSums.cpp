@@ -209,28 +209,12 @@ TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
   Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
   if (isFromBlockToBlock(loops[0]))
     std::tie(from, to) = block;
-  auto turn = [&](Value iv, ValueRange inner) {
-    LaneReader::Scope scope(reader);
-    reader.bind(loops[0], iv);
-    return reduce(loops.drop_front(), inner);
-  };
-  Sums start = sums;
-  // Parts of weights that come from memory, side by side.
-  if (tiling.runs > 1 && tiling.tilesOfPrefetch == 0 && loops.size() == 1) {
-    int64_t turns = staticLoopExtent(root, loops[0]) / tiling.runs;
-    start = emitLoop(b, loc, from, kernel.index(turns), kernel.index(1), start,
-                     [&](Value iv, ValueRange before) {
-                       Sums inner = before;
-                       for (int64_t run = 0; run < tiling.runs; ++run)
-                         inner =
-                             turn(arith::AddIOp::create(
-                                      b, loc, iv, kernel.index(run * turns)),
-                                  inner);
-                       return inner;
-                     });
-    from = kernel.index(turns * tiling.runs);
-  }
-  return emitLoop(b, loc, from, to, kernel.index(1), start, turn);
+  return emitLoop(b, loc, from, to, kernel.index(1), sums,
+                  [&](Value iv, ValueRange inner) {
+                    LaneReader::Scope scope(reader);
+                    reader.bind(loops[0], iv);
+                    return reduce(loops.drop_front(), inner);
+                  });
 }
 
 /// The taps for all rows of the tile. Those of a window come in the order of
@@ -276,7 +260,7 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
   if (!tiling.nextBlocks.empty())
     prefetchNextBlocks();
   if (tiling.runs > 1 && tiling.tilesOfPrefetch == 0)
-    prefetchRuns();
+    prefetchWindow();
   if (copies)
     readCopies();
   if (widens)
