@@ -352,6 +352,7 @@ void GateEmitter::prefetchNext() {
 /// Computes the results from the gates, while those are in registers.
 void GateEmitter::finish(ValueRange sums) {
   LaneReader::Scope scope(reader);
+  SmallVector<std::tuple<Position, Value, unsigned>> places;
   auto next = sums.begin();
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned number = 0; number < gates; ++number)
@@ -364,6 +365,7 @@ void GateEmitter::finish(ValueRange sums) {
         Position place(
             ArrayRef(point(row, number, column)).take_front(lane + 1));
         reader.remember(root->getResult(0), place, width(column), {sum, {}});
+        places.emplace_back(place, sum, width(column));
       }
   // Four at once: their long chains hide their latency only side by side.
   SmallVector<std::pair<unsigned, unsigned>> vectors;
@@ -379,6 +381,12 @@ void GateEmitter::finish(ValueRange sums) {
     writeResults(rest.take_front(number));
     rest = rest.drop_front(number);
   }
+  // Sums that another kernel reads as well, when all has been read that they
+  // might be written over.
+  for (auto [number, result] : llvm::enumerate(kernel.results()))
+    if (result == root->getResult(0))
+      for (auto &[place, sum, lanes] : places)
+        reader.write({sum, {}}, kernel.destination(number), place, lanes);
 }
 
 /// Where the results are that a row and a vector of units end in.
@@ -397,12 +405,14 @@ void GateEmitter::writeResults(
   SmallVector<SmallVector<Value>> parts(kernel.results().size());
   for (auto [row, column] : vectors)
     for (auto [values, result] : llvm::zip_equal(parts, kernel.results())) {
+      if (result == root->getResult(0))
+        continue;
       Lanes lanes = reader.read(result, resultPlace(row, column), width);
       values.push_back(reader.materialize(lanes, width));
     }
   VectorJoiner joiner(b, loc);
   for (SmallVector<Value> &values : parts) {
-    if (values.size() == 1)
+    if (values.size() <= 1)
       continue;
     Value whole = joiner.join(values);
     for (auto [number, value] : llvm::enumerate(values))
@@ -411,7 +421,7 @@ void GateEmitter::writeResults(
           ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
   }
   for (auto [number, values] : llvm::enumerate(parts))
-    for (auto [place, value] : llvm::zip_equal(vectors, values))
+    for (auto [place, value] : llvm::zip(vectors, values))
       reader.write({value, {}}, kernel.destination(number),
                    resultPlace(place.first, place.second), width);
 }

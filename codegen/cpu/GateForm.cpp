@@ -144,7 +144,8 @@ bool GateMatcher::matches() {
   lanes = std::min<uint64_t>(lanesOf(root->getResult(0), unit),
                              llvm::bit_ceil(uint64_t(units)));
   for (Value result : kernel.results()) {
-    if (!isOver(result, /*withGates=*/false))
+    // The sums themselves, where another kernel reads a gate too.
+    if (result != root->getResult(0) && !isOver(result, /*withGates=*/false))
       return false;
     lanes = std::min(lanes, lanesOf(result, unit));
   }

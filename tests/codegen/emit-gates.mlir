@@ -107,3 +107,32 @@ func.func private @alternating(%x: tensor<1x256xf32>, %w: tensor<256x4x256xf32> 
   } -> tensor<1x256xf32>
   return %y : tensor<1x256xf32>
 }
+
+// -----
+
+// A kernel behind this one reads a gate too: sums are stored beside what follows
+// from them, after it.
+// CHECK-LABEL: func private @sums_too(
+// CHECK-SAME:    %[[SUMS:[a-z0-9]+]]: memref<2x2x16xf32>, %[[OUT:[a-z0-9]+]]: memref<2x16xf32>) attributes {ktn.kernel = "matmul"}
+// CHECK:         math.exp %{{.+}} : vector<32xf32>
+// CHECK-COUNT-2: vector.store %{{.+}}, %[[OUT]]
+// CHECK-COUNT-4: vector.store %{{.+}}, %[[SUMS]]
+// CHECK-NOT:     vector.store
+func.func private @sums_too(%x: tensor<2x32xf32>, %w: tensor<32x2x16xf32> {ktn.constant}, %sums: tensor<2x2x16xf32>, %out: tensor<2x16xf32>) -> (tensor<2x2x16xf32>, tensor<2x16xf32>) attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%sums : tensor<2x2x16xf32>) -> tensor<2x2x16xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, g, n, k) -> (m, k)>, affine_map<(m, g, n, k) -> (k, g, n)>, affine_map<(m, g, n, k) -> (m, g, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<2x32xf32>, tensor<32x2x16xf32>) outs(%start : tensor<2x2x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<2x2x16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, 1, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<2x2x16xf32>) outs(%out : tensor<2x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %g = math.exp %a : f32
+    linalg.yield %g : f32
+  } -> tensor<2x16xf32>
+  return %sum, %y : tensor<2x2x16xf32>, tensor<2x16xf32>
+}
