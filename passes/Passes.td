@@ -213,7 +213,9 @@ def FuseElementwise : Pass<"ktn-fuse-elementwise", "::mlir::func::FuncOp"> {
   let description = [{
     A parallel `linalg.generic` whose elements only one other parallel generic
     reads becomes part of it. Where the reader repeats elements (broadcasting) this
-    happens only if they are cheap to compute again. A view with fewer axes
+    happens only if they are cheap to compute again. So does a cheap function of one
+    element that several read, where others read that element as well: it is computed again
+    by each, not stored. A view with fewer axes
     between the two moves behind the reader. A loop does not grow beyond the number of scalar
     operations and operands that `passes/KernelLimits.h` allows: the time that a long chain
     takes is in proportion to its length.
