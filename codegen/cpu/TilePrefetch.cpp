@@ -319,7 +319,7 @@ void Classifier::pickRuns() {
   if (tiling.inBlocks())
     return;
   rows *= tiling.row ? *extent(*tiling.row) : 1;
-  int64_t bytes = tiling.size.vectors * tiling.lanes * bytesInBlock();
+  int64_t bytes = int64_t(tiling.size.vectors) * tiling.lanes * bytesInBlock();
   for (unsigned loop : tiling.reductions)
     bytes *= extent(loop).value_or(0);
   if (rows <= int64_t(tiling.size.rows)) {
