@@ -71,10 +71,12 @@ std::optional<BandPlan> planBands(Chain &chain) {
   uint64_t least = 0;
   for (int64_t count = 1; count <= rows; ++count) {
     BandPlan plan{rowsOfLinks(chain, count), (rows + count - 1) / count};
-    int64_t bytes = 0, flops = 0, flopsOfRows = 0;
+    int64_t bytes = 0;
+    uint64_t quarters = 0; // of FLOPs of a band
     for (auto [link, part] : llvm::zip_equal(chain, plan.rows)) {
-      flops += link.rows.flopsOfRow() * part;
-      flopsOfRows += link.rows.flopsOfRow();
+      // A little more than its rows, such as those of tiles that are not full.
+      quarters = llvm::SaturatingMultiplyAdd<uint64_t>(
+          4 * part + 1, link.rows.flopsOfRow(), quarters);
       if (&link != &chain.back())
         bytes += link.bytesOf(part);
     }
@@ -88,10 +90,9 @@ std::optional<BandPlan> planBands(Chain &chain) {
     if (turns < 2 || !fits)
       continue;
     // Threads have the same number of bands each; what is computed does not
-    // depend on whether there are any. Each band takes a little more, such as
-    // the rows of tiles that are not full.
-    auto time = llvm::SaturatingMultiply<uint64_t>(4 * flops + flopsOfRows,
-                                                   llvm::alignTo(turns, 4));
+    // depend on whether there are any.
+    uint64_t time =
+        llvm::SaturatingMultiply<uint64_t>(quarters, llvm::alignTo(turns, 4));
     if (!best || time <= least) {
       best = std::move(plan);
       least = time;

@@ -115,9 +115,6 @@ private:
   std::vector<Result> list;
 };
 
-} // namespace
-
-namespace {
 /// Takes samples that no other program has disturbed which runs on the same
 /// core, while waiting for these takes no longer than it should.
 class Samples {
@@ -155,6 +152,7 @@ private:
 
   double waited = 0, all = 0, undisturbed = 0;
 };
+
 } // namespace
 
 static void runKernel(benchmark::State &state, const BenchKernel &kernel,
