@@ -69,6 +69,7 @@ void TileEmitter::prefetchPlace(const Output &output, Position point,
   auto type = cast<MemRefType>(output.destination.getType());
   unsigned bits = type.getElementTypeBitWidth();
   if (width == 0 || bits < 8 || !tiling.row || !exceedsSecondCache(type) ||
+      asksForPlaces(output) ||
       laneAccess(type, atPoint(output.place, point), tiling.lane) !=
           LaneAccess::Contiguous)
     return;

@@ -53,7 +53,12 @@ private:
   void emitBlocksOf(const Tiling::Level &level, bool shared, Then then);
   void prefetch();
   void prefetchRows();
+  mlir::Value rowOfStep();
+  void prefetchRow(mlir::Value row, mlir::Value memref,
+                   llvm::ArrayRef<mlir::AffineExpr> position, bool isWrite);
   void prefetchAdded();
+  bool asksForPlaces(const Output &output);
+  void prefetchPlaces();
   void prefetchFar();
   void prefetchNextBlocks();
   mlir::Value flattened(mlir::Value memref);

@@ -3,7 +3,8 @@
 // What is added to the sums of a tile, as the other branch of a residual block,
 // is read once, when the sums are done; then all of the tile waits for it. The
 // product is long enough to ask for it ahead, a row every few steps: the loads
-// of the product need the same buffers.
+// of the product need the same buffers. So it is with the places of a large
+// output.
 //
 // What is far from step to step is in no run that is fetched ahead by itself.
 // Nor is a block of a long reduction, which each tile reads a part of, row by
@@ -331,42 +332,89 @@ void Classifier::pickRuns() {
   }
 }
 
-/// Asks for a row of what is added to this tile. The innermost reduction says
-/// which: a row takes as many of its steps as there are for each.
-void TileEmitter::prefetchAdded() {
-  constexpr int64_t line = 64, mostSteps = 8;
+/// Which row of this tile a step of the innermost reduction asks for: each row
+/// takes as many of its steps as there are for it. Null where there are fewer
+/// steps than rows.
+Value TileEmitter::rowOfStep() {
+  constexpr int64_t mostSteps = 8;
   unsigned loop = tiling.reductions.back();
   int64_t steps = staticLoopExtent(root, loop);
   if (ShapedType::isDynamic(steps) || steps < int64_t(rows()))
-    return;
+    return {};
   int64_t perRow = llvm::bit_floor(uint64_t(steps / rows()));
   perRow = std::min(perRow, mostSteps);
   Value step = reader.at(getAffineDimExpr(loop, b.getContext()));
   Value row =
       arith::ShRUIOp::create(b, loc, step, kernel.index(llvm::Log2_64(perRow)));
-  row = arith::MinUIOp::create(b, loc, row, kernel.index(rows() - 1));
+  return arith::MinUIOp::create(b, loc, row, kernel.index(rows() - 1));
+}
+
+/// Asks for the lines of `row` of this tile in `memref`.
+void TileEmitter::prefetchRow(Value row, Value memref,
+                              ArrayRef<AffineExpr> position, bool isWrite) {
+  constexpr int64_t line = 64;
+  int64_t bytes = llvm::divideCeil(
+      cast<MemRefType>(memref.getType()).getElementTypeBitWidth(), 8);
   // A coordinate of its own, which is no loop of the root.
   unsigned down = root.getNumLoops();
   LaneReader::Scope scope(reader);
   reader.bind(down, row);
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  for (const Access &access : tiling.added) {
-    int64_t bytes = llvm::divideCeil(
-        getElementTypeOrSelf(access.tensor.getType()).getIntOrFloatBitWidth(),
-        8);
-    for (unsigned column = 0; column < columns.size(); ++column) {
-      if (columns[column].offset * bytes % line != 0)
-        continue;
-      Position point = pointOf(0, column, taps);
-      point[*tiling.row] =
-          point[*tiling.row] + getAffineDimExpr(down, b.getContext());
-      Sums place;
-      for (AffineExpr expr : atPoint(access.position, point))
-        place.push_back(reader.at(expr));
-      memref::PrefetchOp::create(b, loc, kernel.memrefOf(access.tensor), place,
-                                 /*isWrite=*/false, /*localityHint=*/3,
-                                 /*isDataCache=*/true);
-    }
+  for (unsigned column = 0; column < columns.size(); ++column) {
+    if (columns[column].offset * bytes % line != 0)
+      continue;
+    Position point = pointOf(0, column, taps);
+    point[*tiling.row] =
+        point[*tiling.row] + getAffineDimExpr(down, b.getContext());
+    Sums place;
+    for (AffineExpr expr : atPoint(position, point))
+      place.push_back(reader.at(expr));
+    memref::PrefetchOp::create(b, loc, memref, place, isWrite,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  }
+}
+
+/// Asks for a row of what is added to this tile.
+void TileEmitter::prefetchAdded() {
+  Value row = rowOfStep();
+  for (const Access &access : tiling.added)
+    if (row)
+      prefetchRow(row, kernel.memrefOf(access.tensor), access.position,
+                  /*isWrite=*/false);
+}
+
+/// Whether the steps of this tile ask for where `output` goes: a store has to
+/// wait for its cache line as a load has, if no cache near holds it. At once
+/// they would keep the loads of the next tile from the buffers that those need.
+bool TileEmitter::asksForPlaces(const Output &output) {
+  constexpr int64_t leastBytes = 1 << 20;
+  constexpr unsigned leastRows = 4; // fewer have loads enough to do
+  auto type = cast<MemRefType>(output.destination.getType());
+  if (!tiling.row || rows() < leastRows || tiling.outerRow ||
+      !tiling.taps.empty() || tiling.reducesLanes || tiling.inBlocks() ||
+      tiling.reductions.empty() || type.getElementTypeBitWidth() < 8)
+    return false;
+  int64_t steps = staticLoopExtent(root, tiling.reductions.back());
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  for (int64_t size : type.getShape())
+    bytes = llvm::SaturatingMultiply<uint64_t>(
+        bytes, ShapedType::isDynamic(size) ? 1 : size);
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  return !ShapedType::isDynamic(steps) && steps >= int64_t(rows()) &&
+         bytes >= leastBytes &&
+         laneAccess(type, atPoint(output.place, pointOf(0, 0, taps)),
+                    tiling.lane) == LaneAccess::Contiguous;
+}
+
+/// Asks for a row of where this tile goes.
+void TileEmitter::prefetchPlaces() {
+  Value row;
+  for (const Output &output : outputs) {
+    if (!asksForPlaces(output))
+      continue;
+    if (!row)
+      row = rowOfStep();
+    prefetchRow(row, output.destination, output.place, /*isWrite=*/true);
   }
 }
 

@@ -255,6 +255,7 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetchRows();
   if (!tiling.added.empty())
     prefetchAdded();
+  prefetchPlaces();
   if (!tiling.far.empty())
     prefetchFar();
   if (!tiling.nextBlocks.empty())
