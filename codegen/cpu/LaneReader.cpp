@@ -452,6 +452,22 @@ void LaneReader::write(Lanes lanes, Value memref, ArrayRef<AffineExpr> position,
   }
 }
 
+int64_t bytesOfElement(MemRefType type) {
+  Type element = type.getElementType();
+  return element.isIntOrFloat() ? element.getIntOrFloatBitWidth() / 8 : 0;
+}
+
+void LaneReader::prefetch(Value memref, ArrayRef<AffineExpr> position,
+                          unsigned ahead, unsigned width, bool isWrite) {
+  constexpr unsigned line = 64;
+  int64_t bytes = bytesOfElement(cast<MemRefType>(memref.getType()));
+  auto ofLine = unsigned(line / bytes);
+  for (unsigned number = 0; number < width; number += ofLine)
+    memref::PrefetchOp::create(
+        b, kernel.loc(), memref, at(atLane(position, ahead + number)), isWrite,
+        /*localityHint=*/3, /*isDataCache=*/true);
+}
+
 Value LaneReader::materialize(Lanes lanes, unsigned width) {
   Value value = lanes.value;
   if (!value)

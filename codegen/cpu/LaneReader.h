@@ -87,6 +87,10 @@ public:
   /// Stores to `memref` at `position`.
   void write(Lanes lanes, mlir::Value memref,
              llvm::ArrayRef<mlir::AffineExpr> position, unsigned width);
+  /// Asks for the cache lines of `width` elements of `memref`, contiguous along
+  /// the lane, that begin `ahead` lanes behind `position`.
+  void prefetch(mlir::Value memref, llvm::ArrayRef<mlir::AffineExpr> position,
+                unsigned ahead, unsigned width, bool isWrite);
   /// Results of the body of `op` at the loop positions `dims`.
   llvm::SmallVector<Lanes> evaluate(mlir::linalg::GenericOp op,
                                     llvm::ArrayRef<mlir::AffineExpr> dims,
@@ -191,8 +195,10 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> byteViews;
 };
 
-/// `for iv = from to to step step` around `body`, which has a scope of `reader`
-/// of its own; without a loop for one turn.
+/// Whole bytes of an element of `type`; 0 where it has none.
+int64_t bytesOfElement(mlir::MemRefType type);
+
+/// The same as without a reader; `body` has a scope of `reader` of its own.
 void emitTurns(Kernel &kernel, LaneReader &reader, mlir::Value from,
                mlir::Value to, int64_t step,
                llvm::function_ref<void(mlir::Value)> body);

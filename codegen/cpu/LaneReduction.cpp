@@ -3,7 +3,12 @@
 // A few vectors of partial results at once, joined in a fixed tree at the end:
 // vectors pairwise, then halves of a vector, then the scalar rest.
 //
+// What does not fit in the second cache is read in some runs side by side, each
+// of which has a vector of partial results: one alone leaves most of the lines
+// that a core can wait for unused.
+//
 //===----------------------------------------------------------------------===//
+#include "codegen/cpu/Classifier.h"
 #include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/TileEmitter.h"
 
@@ -23,18 +28,33 @@ public:
         root(root), tiling(tiling), outputs(outputs),
         combiner(*Combiner::of(root, 0)) {
     reader.setLane(tiling.lane);
+    pickRuns();
   }
 
   void run();
 
 private:
   using Sums = SmallVector<Value>;
+  /// Equal parts of a loop that are gone through side by side: how far apart
+  /// they begin, and the tensors that they read.
+  struct Runs {
+    unsigned loop;
+    int64_t apart;
+    SmallVector<Access> accesses;
+  };
 
+  bool isReduction(unsigned loop) {
+    return root.getIteratorTypesArray()[loop] == utils::IteratorType::reduction;
+  }
+  void pickRuns();
+  int64_t stepOfRun();
   void emitLevel(unsigned number);
   void emitElement();
   Sums reduce(ArrayRef<unsigned> loops, Sums sums);
   Sums alongLane(Sums sums);
-  void addVector(Value &sum, int64_t offset, unsigned width);
+  Sums alongLaneInRuns(Sums sums);
+  Position pointOf(int64_t offset, int64_t run);
+  void addVector(Value &sum, int64_t offset, unsigned width, int64_t run = 0);
   Value identity(unsigned width) { return combiner.identity(b, width); }
 
   Kernel &kernel;
@@ -45,8 +65,59 @@ private:
   const Tiling &tiling;
   ArrayRef<Output> outputs;
   Combiner combiner;
+  std::optional<Runs> runs;
 };
 } // namespace
+
+/// Elements along the lane that a run reads in a turn of its loop: a line of
+/// cache, or a vector.
+int64_t LaneReduction::stepOfRun() {
+  constexpr int64_t line = 64;
+  auto type = cast<RankedTensorType>(runs->accesses[0].tensor.getType());
+  int64_t lines = line * 8 / type.getElementTypeBitWidth();
+  return std::max<int64_t>(lines / tiling.lanes, 1) * tiling.lanes;
+}
+
+/// Takes the outermost loop whose parts are far from each other, or else the
+/// lane, where an element of the result is made of much memory.
+void LaneReduction::pickRuns() {
+  constexpr int64_t leastBytes = 2 << 20, leastApart = 8 << 10;
+  Runs found;
+  for (const Access &access : accessesOf(kernel, root)) {
+    Value memref = kernel.memrefOf(access.tensor);
+    auto type = cast<RankedTensorType>(access.tensor.getType());
+    int64_t bytes =
+        memref ? bytesOfElement(cast<MemRefType>(memref.getType())) : 0;
+    for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+      if (isReduction(loop) && access.dependsOn(loop)) {
+        int64_t extent = staticLoopExtent(root, loop);
+        bytes = ShapedType::isDynamic(extent)
+                    ? 0
+                    : llvm::SaturatingMultiply<uint64_t>(bytes, extent);
+      }
+    if (bytes >= leastBytes && laneAccess(type, access.position, tiling.lane) ==
+                                   LaneAccess::Contiguous)
+      found.accesses.push_back(access);
+  }
+  if (found.accesses.empty())
+    return;
+  SmallVector<unsigned> loops(tiling.reductions);
+  loops.push_back(tiling.lane);
+  for (unsigned loop : loops) {
+    int64_t extent = staticLoopExtent(root, loop);
+    if (ShapedType::isDynamic(extent))
+      continue;
+    runs = found;
+    runs->loop = loop;
+    int64_t step = loop == tiling.lane ? stepOfRun() : 1;
+    runs->apart = extent / (runsAtOnce * step) * step;
+    bool isWhole = loop == tiling.lane || extent % runsAtOnce == 0;
+    if (isWhole &&
+        runs->apart * bytesApart(found.accesses[0], loop) >= leastApart)
+      return;
+    runs.reset();
+  }
+}
 
 void LaneReduction::run() {
   if (tiling.shared)
@@ -75,23 +146,34 @@ void LaneReduction::emitLevel(unsigned number) {
 
 LaneReduction::Sums LaneReduction::reduce(ArrayRef<unsigned> loops, Sums sums) {
   if (loops.empty())
-    return alongLane(std::move(sums));
-  return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
-                  kernel.index(1), sums, [&](Value iv, ValueRange inner) {
+    return runs ? alongLaneInRuns(std::move(sums)) : alongLane(std::move(sums));
+  Value to = runs && runs->loop == loops[0] ? kernel.index(runs->apart)
+                                            : kernel.loopExtent(root, loops[0]);
+  return emitLoop(b, loc, kernel.index(0), to, kernel.index(1), sums,
+                  [&](Value iv, ValueRange inner) {
                     LaneReader::Scope scope(reader);
                     reader.bind(loops[0], iv);
                     return reduce(loops.drop_front(), Sums(inner));
                   });
 }
 
-/// Adds `width` elements from the lane + offset to `sum`, a vector at least as
-/// wide, or a scalar.
-void LaneReduction::addVector(Value &sum, int64_t offset, unsigned width) {
+/// The loops at the lane + offset, in one of the runs.
+Position LaneReduction::pointOf(int64_t offset, int64_t run) {
   Position point;
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
     AffineExpr expr = getAffineDimExpr(loop, b.getContext());
+    if (runs && runs->loop == loop)
+      expr = expr + run * runs->apart;
     point.push_back(loop == tiling.lane ? expr + offset : expr);
   }
+  return point;
+}
+
+/// Adds `width` elements from the lane + offset to `sum`, a vector at least as
+/// wide, or a scalar.
+void LaneReduction::addVector(Value &sum, int64_t offset, unsigned width,
+                              int64_t run) {
+  Position point = pointOf(offset, run);
   bool partial = width != 0 && width != tiling.lanes;
   Lanes old = {partial ? identity(width) : sum, {}};
   Value value =
@@ -151,9 +233,53 @@ LaneReduction::Sums LaneReduction::alongLane(Sums sums) {
   return sums;
 }
 
+/// One run along the lane, or a part of each of several: `sums` has a vector
+/// for each. What is fetched ahead by itself is not enough where others use the
+/// same memory.
+LaneReduction::Sums LaneReduction::alongLaneInRuns(Sums sums) {
+  constexpr int64_t bytesAhead = 512;
+  unsigned lanes = tiling.lanes;
+  bool splitsLane = runs->loop == tiling.lane;
+  int64_t extent = staticLoopExtent(root, tiling.lane), step = stepOfRun();
+  int64_t whole = splitsLane ? runs->apart : extent / step * step;
+  auto prefetch = [&](int64_t run) {
+    for (const Access &access : runs->accesses) {
+      Value memref = kernel.memrefOf(access.tensor);
+      int64_t bytes = bytesOfElement(cast<MemRefType>(memref.getType()));
+      reader.prefetch(memref, atPoint(access.position, pointOf(0, run)),
+                      unsigned(bytesAhead / bytes), unsigned(step),
+                      /*isWrite=*/false);
+    }
+  };
+  sums = emitLoop(b, loc, kernel.index(0), kernel.index(whole),
+                  kernel.index(step), sums, [&](Value iv, ValueRange inner) {
+                    LaneReader::Scope scope(reader);
+                    reader.bind(tiling.lane, iv);
+                    Sums next(inner);
+                    for (auto [run, sum] : llvm::enumerate(next)) {
+                      for (int64_t offset = 0; offset < step; offset += lanes)
+                        addVector(sum, offset, lanes, int64_t(run));
+                      prefetch(int64_t(run));
+                    }
+                    return next;
+                  });
+  // What is left of each run, or behind the last one.
+  int64_t done = splitsLane ? whole * runsAtOnce : whole;
+  LaneReader::Scope scope(reader);
+  reader.bind(tiling.lane, kernel.index(done));
+  for (auto [run, sum] : llvm::enumerate(sums)) {
+    int64_t first = splitsLane ? int64_t(run) * lanes : 0;
+    int64_t next = splitsLane ? runsAtOnce * int64_t(lanes) : lanes;
+    for (int64_t offset = first; done + offset < extent; offset += next)
+      addVector(sum, offset, std::min<int64_t>(lanes, extent - done - offset),
+                splitsLane ? 0 : int64_t(run));
+  }
+  return sums;
+}
+
 void LaneReduction::emitElement() {
   LaneReader::Scope scope(reader);
-  Sums sums(tiling.size.vectors, identity(tiling.lanes));
+  Sums sums(runs ? runsAtOnce : tiling.size.vectors, identity(tiling.lanes));
   bool dynamic = ShapedType::isDynamic(staticLoopExtent(root, tiling.lane));
   if (dynamic)
     sums.push_back(identity(0));
