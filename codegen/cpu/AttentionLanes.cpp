@@ -51,21 +51,6 @@ Value LaneAttention::difference(Value index, Value start) {
   return b.createOrFold<arith::SubIOp>(loc, index, start);
 }
 
-void LaneAttention::loop(Value from, Value to, int64_t step,
-                         llvm::function_ref<void(Value)> body) {
-  std::optional<int64_t> first = getConstantIntValue(from);
-  std::optional<int64_t> last = getConstantIntValue(to);
-  if (first && last && *last <= *first)
-    return;
-  if (first && last && *last <= *first + step)
-    return body(from);
-  emitLoop(b, loc, from, to, kernel.index(step), {},
-           [&](Value at, ValueRange) -> Sums {
-             body(at);
-             return {};
-           });
-}
-
 void LaneAttention::bindAround(LaneReader &reader, LoopOf loopOf,
                                const Block &block) {
   const RowBlock &rows = attention.rows;
@@ -121,10 +106,11 @@ void LaneAttention::emitBlock(Value first, int64_t count) {
 }
 
 void LaneAttention::clearSums(const Block &block) {
-  loop(kernel.index(0), kernel.index(columns), 1, [&](Value column) {
-    for (int64_t vector = 0; vector < block.tile.vectors; ++vector)
-      store(splat(0), sumsOfBlock, column, vector);
-  });
+  emitTurns(kernel, kernel.index(0), kernel.index(columns), 1,
+            [&](Value column) {
+              for (int64_t vector = 0; vector < block.tile.vectors; ++vector)
+                store(splat(0), sumsOfBlock, column, vector);
+            });
 }
 
 //===----------------------------------------------------------------------===//
@@ -342,11 +328,12 @@ void LaneAttention::emitSums(const Block &block, ValueRange factors) {
                   {keyAxis(), queryAxis()},
                   {reader.symbol(block.from), reader.symbol(block.first)}});
   auto tiles = [&](int64_t from, int64_t to, int64_t step) {
-    loop(kernel.index(from), kernel.index(to), step, [&](Value column) {
-      LaneReader::Scope scope(reader);
-      reader.bind(attention.column, column);
-      sumsOfTile(reader, block, std::min(step, to - from), factors);
-    });
+    emitTurns(kernel, kernel.index(from), kernel.index(to), step,
+              [&](Value column) {
+                LaneReader::Scope scope(reader);
+                reader.bind(attention.column, column);
+                sumsOfTile(reader, block, std::min(step, to - from), factors);
+              });
   };
   int64_t step = block.tile.columns, whole = columns / step * step;
   tiles(0, whole, step);
@@ -361,12 +348,14 @@ void LaneAttention::run() {
   emitAroundQueries(kernel, attention, width, [&](Value from, Value to) {
     Value end = b.createOrFold<arith::MinUIOp>(loc, to, kernel.index(whole));
     if (whole != 0)
-      loop(from, end, width, [&](Value first) { emitBlock(first, width); });
+      emitTurns(kernel, from, end, width,
+                [&](Value first) { emitBlock(first, width); });
     if (whole == all)
       return;
     Value start =
         b.createOrFold<arith::MaxUIOp>(loc, from, kernel.index(whole));
-    loop(start, to, width, [&](Value first) { emitBlock(first, all - whole); });
+    emitTurns(kernel, start, to, width,
+              [&](Value first) { emitBlock(first, all - whole); });
   });
 }
 

@@ -70,8 +70,6 @@ private:
   void store(mlir::Value vector, mlir::Value memory, mlir::Value row,
              int64_t number);
   mlir::Value difference(mlir::Value index, mlir::Value start);
-  void loop(mlir::Value from, mlir::Value to, int64_t step,
-            llvm::function_ref<void(mlir::Value)> body);
 
   void placeMemory();
   void fillQueries(const Block &block);

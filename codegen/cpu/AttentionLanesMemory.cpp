@@ -75,7 +75,7 @@ void LaneAttention::fillQueries(const Block &block) {
     }
   };
   int64_t whole = depth / width * width;
-  loop(kernel.index(0), kernel.index(whole), width, squares);
+  emitTurns(kernel, kernel.index(0), kernel.index(whole), width, squares);
   if (whole != depth)
     squares(kernel.index(depth - width));
 }
@@ -100,7 +100,7 @@ void LaneAttention::fillMask(const LaneMask &mask, const Block &block) {
   Type type = cast<MemRefType>(source.getType()).getElementType();
   int64_t width = lanes;
   Value lastStart = kernel.index(keyCount() - width);
-  loop(block.from, block.to, width, [&](Value key) {
+  emitTurns(kernel, block.from, block.to, width, [&](Value key) {
     Value start = b.createOrFold<arith::MinUIOp>(loc, key, lastStart);
     LaneReader reader(kernel);
     for (unsigned axis = 0; axis < keyAxis(); ++axis)
@@ -184,8 +184,8 @@ void LaneAttention::finish(const Block &block, ValueRange totals) {
     }
   };
   int64_t whole = columns / lanes * lanes;
-  loop(kernel.index(0), kernel.index(whole), lanes,
-       [&](Value start) { squares(start, lanes); });
+  emitTurns(kernel, kernel.index(0), kernel.index(whole), lanes,
+            [&](Value start) { squares(start, lanes); });
   if (whole != columns)
     squares(kernel.index(whole), columns - whole);
 }

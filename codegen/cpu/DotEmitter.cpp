@@ -24,11 +24,7 @@ namespace keratin {
 //===----------------------------------------------------------------------===//
 
 Value DotEmitter::plus(Value left, Value right) {
-  if (isZeroInteger(left))
-    return right;
-  if (isZeroInteger(right))
-    return left;
-  return arith::AddIOp::create(b, loc, left, right);
+  return kernel.plus(left, right);
 }
 
 Value DotEmitter::times(Value value, int64_t factor) {
@@ -61,11 +57,7 @@ Value DotEmitter::over(Value value, Value divisor, bool rest) {
 }
 
 Value DotEmitter::least(Value value, Value bound) {
-  std::optional<int64_t> first = getConstantIntValue(value),
-                         second = getConstantIntValue(bound);
-  if (first && second)
-    return kernel.index(std::min(*first, *second));
-  return arith::MinUIOp::create(b, loc, value, bound);
+  return kernel.least(value, bound);
 }
 
 void DotEmitter::loop(Value from, Value to, int64_t step, Then body) {

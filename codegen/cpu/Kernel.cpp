@@ -144,6 +144,22 @@ Value Kernel::index(int64_t value) {
   return constant;
 }
 
+Value Kernel::plus(Value left, Value right) {
+  if (isZeroInteger(left))
+    return right;
+  if (isZeroInteger(right))
+    return left;
+  return arith::AddIOp::create(b, location, left, right);
+}
+
+Value Kernel::least(Value left, Value right) {
+  std::optional<int64_t> first = getConstantIntValue(left),
+                         second = getConstantIntValue(right);
+  if (first && second)
+    return index(std::min(*first, *second));
+  return arith::MinUIOp::create(b, location, left, right);
+}
+
 bool tellsItsLoops(linalg::GenericOp op) {
   for (OpOperand &init : op.getDpsInitsMutable()) {
     AffineMap map = op.getMatchingIndexingMap(&init);
@@ -434,6 +450,21 @@ emitLoop(OpBuilder &b, Location loc, Value from, Value to, Value step,
   if (!carried.empty())
     scf::YieldOp::create(b, loc, next);
   return SmallVector<Value>(loop.getResults());
+}
+
+void emitTurns(Kernel &kernel, Value from, Value to, int64_t step,
+               llvm::function_ref<void(Value)> body) {
+  std::optional<int64_t> first = getConstantIntValue(from);
+  std::optional<int64_t> last = getConstantIntValue(to);
+  if (first && last && *last <= *first)
+    return;
+  if (first && last && *last <= *first + step)
+    return body(from);
+  emitLoop(kernel.builder(), kernel.loc(), from, to, kernel.index(step), {},
+           [&](Value iv, ValueRange) -> SmallVector<Value> {
+             body(iv);
+             return {};
+           });
 }
 
 } // namespace keratin

@@ -49,6 +49,10 @@ public:
   mlir::Value scalar(mlir::Value value);
   /// An index constant at the top of the function.
   mlir::Value index(int64_t value);
+  /// The sum of two indices, and the smaller one: without an operation where
+  /// what is known of them tells the result.
+  mlir::Value plus(mlir::Value left, mlir::Value right);
+  mlir::Value least(mlir::Value left, mlir::Value right);
   /// Extent of dimension `dim` of `tensor`, wherever it comes from.
   mlir::Value extent(mlir::Value tensor, int64_t dim);
   /// Extent of dimension `dim` of the iteration space of `op`.
@@ -159,6 +163,11 @@ emitLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value from,
          llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
                                                            mlir::ValueRange)>
              body);
+
+/// The same without carried values; without a loop for one turn, and nothing
+/// where it is known that there is none.
+void emitTurns(Kernel &kernel, mlir::Value from, mlir::Value to, int64_t step,
+               llvm::function_ref<void(mlir::Value)> body);
 
 } // namespace keratin
 

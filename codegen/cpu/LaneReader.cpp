@@ -505,17 +505,7 @@ Value LaneReader::materialize(Lanes lanes, unsigned width) {
 void emitTurns(Kernel &kernel, LaneReader &reader, Value from, Value to,
                int64_t step, llvm::function_ref<void(Value)> body) {
   LaneReader::Scope scope(reader);
-  std::optional<int64_t> first = getConstantIntValue(from);
-  std::optional<int64_t> last = getConstantIntValue(to);
-  if (first && last && *last <= *first)
-    return;
-  if (first && last && *last <= *first + step)
-    return body(from);
-  emitLoop(kernel.builder(), kernel.loc(), from, to, kernel.index(step), {},
-           [&](Value iv, ValueRange) -> SmallVector<Value> {
-             body(iv);
-             return {};
-           });
+  emitTurns(kernel, from, to, step, body);
 }
 
 } // namespace keratin

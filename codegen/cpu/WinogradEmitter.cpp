@@ -88,15 +88,11 @@ private:
 //===----------------------------------------------------------------------===//
 
 Value WinogradEmitter::plus(Value value, int64_t offset) {
-  if (offset == 0)
-    return value;
-  return arith::AddIOp::create(b, loc, value, kernel.index(offset));
+  return kernel.plus(value, kernel.index(offset));
 }
 
 Value WinogradEmitter::least(Value value, int64_t bound) {
-  if (std::optional<int64_t> known = getConstantIntValue(value))
-    return kernel.index(std::min(*known, bound));
-  return arith::MinUIOp::create(b, loc, value, kernel.index(bound));
+  return kernel.least(value, kernel.index(bound));
 }
 
 void WinogradEmitter::loop(Value from, Value to, int64_t step, Then body) {
