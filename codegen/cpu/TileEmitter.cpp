@@ -329,9 +329,7 @@ void TileEmitter::emitBlocksOf(const Tiling::Level &level, bool shared,
 }
 
 Value TileEmitter::least(Value value, int64_t bound) {
-  if (std::optional<int64_t> known = getConstantIntValue(value))
-    return kernel.index(std::min(*known, bound));
-  return arith::MinUIOp::create(b, loc, value, kernel.index(bound));
+  return kernel.least(value, kernel.index(bound));
 }
 
 Value TileEmitter::most(Value value, Value bound) {
