@@ -36,11 +36,11 @@ public:
         accesses(accessesOf(kernel, root)) {}
 
   std::optional<Tiling> run(bool outputHoldsSums);
+  bool canPack(const Access &access, unsigned lane);
 
 private:
   std::optional<unsigned> innermostOfOutput();
   bool pickLane();
-  bool canPack(const Access &access, unsigned lane);
   bool canPanel(const Access &access, unsigned lane);
   bool stepsFar(const Access &access);
   bool pickPanel(const Access &access);

@@ -5,6 +5,7 @@
 #include "codegen/cpu/GateEmitter.h"
 #include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/KernelForm.h"
+#include "codegen/cpu/NarrowProducts.h"
 #include "codegen/cpu/PlainLoops.h"
 #include "codegen/cpu/RowEmitter.h"
 #include "codegen/cpu/TileEmitter.h"
@@ -158,6 +159,10 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
   if (std::optional<WinogradPlan> plan =
           planWinograd(kernel, root, unit, winograd)) {
     emitWinograd(kernel, root, *plan, outputs);
+    return true;
+  }
+  if (std::optional<NarrowPlan> plan = planNarrow(kernel, root, unit)) {
+    emitNarrow(kernel, root, *plan, outputs);
     return true;
   }
   std::optional<Tiling> tiling =

@@ -49,17 +49,17 @@ func.func private @matmul(%x: tensor<84x64xf32>, %w: tensor<64x64xf32> {ktn.cons
 // CHECK:         memref.dim
 // CHECK-COUNT-2: arith.divui
 // CHECK:         scf.for
-func.func private @ladder(%x: tensor<?x64xf32>, %w: tensor<64x10xf32> {ktn.constant}, %out: tensor<?x10xf32>) -> tensor<?x10xf32> attributes {ktn.kernel = "matmul"} {
+func.func private @ladder(%x: tensor<?x64xf32>, %w: tensor<64x100xf32> {ktn.constant}, %out: tensor<?x100xf32>) -> tensor<?x100xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
-  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<?x10xf32>) -> tensor<?x10xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<?x100xf32>) -> tensor<?x100xf32>
   %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : tensor<?x64xf32>, tensor<64x10xf32>) outs(%start : tensor<?x10xf32>) {
+      ins(%x, %w : tensor<?x64xf32>, tensor<64x100xf32>) outs(%start : tensor<?x100xf32>) {
   ^bb0(%a: f32, %c: f32, %s: f32):
     %p = arith.mulf %a, %c : f32
     %t = arith.addf %s, %p : f32
     linalg.yield %t : f32
-  } -> tensor<?x10xf32>
-  return %sum : tensor<?x10xf32>
+  } -> tensor<?x100xf32>
+  return %sum : tensor<?x100xf32>
 }
 
 // -----
@@ -467,25 +467,25 @@ func.func private @with_exp(%x: tensor<28x64xf32>, %w: tensor<64x32xf32> {ktn.co
 // CHECK-LABEL: func private @row_with_exp(
 // CHECK-NOT:     memref.alloca
 // CHECK:         vector.shuffle {{.+}} : vector<16xf32>, vector<16xf32>
-// CHECK:         math.exp %{{.+}} : vector<32xf32>
-func.func private @row_with_exp(%x: tensor<1x64xf32>, %w: tensor<64x32xf32> {ktn.constant}, %out: tensor<1x32xf32>) -> tensor<1x32xf32> attributes {ktn.kernel = "matmul"} {
+// CHECK:         math.exp %{{.+}} : vector<64xf32>
+func.func private @row_with_exp(%x: tensor<1x64xf32>, %w: tensor<64x128xf32> {ktn.constant}, %out: tensor<1x128xf32>) -> tensor<1x128xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<1x32xf32>
-  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32xf32>) -> tensor<1x32xf32>
+  %e = tensor.empty() : tensor<1x128xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<1x128xf32>) -> tensor<1x128xf32>
   %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : tensor<1x64xf32>, tensor<64x32xf32>) outs(%start : tensor<1x32xf32>) {
+      ins(%x, %w : tensor<1x64xf32>, tensor<64x128xf32>) outs(%start : tensor<1x128xf32>) {
   ^bb0(%a: f32, %b: f32, %s: f32):
     %p = arith.mulf %a, %b : f32
     %t = arith.addf %s, %p : f32
     linalg.yield %t : f32
-  } -> tensor<1x32xf32>
+  } -> tensor<1x128xf32>
   %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
-      ins(%sum : tensor<1x32xf32>) outs(%out : tensor<1x32xf32>) {
+      ins(%sum : tensor<1x128xf32>) outs(%out : tensor<1x128xf32>) {
   ^bb0(%a: f32, %o: f32):
     %t = math.exp %a : f32
     linalg.yield %t : f32
-  } -> tensor<1x32xf32>
-  return %y : tensor<1x32xf32>
+  } -> tensor<1x128xf32>
+  return %y : tensor<1x128xf32>
 }
 
 // -----

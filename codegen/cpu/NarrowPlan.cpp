@@ -1,0 +1,316 @@
+//===- NarrowPlan.cpp - which products have vectors along their sum -------===//
+#include "codegen/cpu/Classifier.h"
+#include "codegen/cpu/NarrowProducts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+class NarrowPlanner {
+public:
+  NarrowPlanner(Kernel &kernel, linalg::GenericOp root, const VectorUnit &unit)
+      : root(root), unit(unit), classifier(kernel, root, unit),
+        accesses(accessesOf(kernel, root)) {}
+
+  std::optional<NarrowPlan> run();
+
+private:
+  bool isSumOfProducts();
+  bool findFactors();
+  bool pickLane();
+  bool pickSize();
+  /// Whether the root reads `input` itself.
+  bool isDirect(OpOperand *input) {
+    return llvm::any_of(accesses, [&](const Access &access) {
+      return access.operand == input && access.direct;
+    });
+  }
+
+  struct Tile {
+    int64_t rows, columns;
+  };
+  bool staysNear(int64_t columns);
+  int64_t slotsOfTile(Tile tile, bool isNear);
+  double slotsOf(int64_t rows, Tile tile);
+  double slotsOfRegisterTiles(std::optional<int64_t> rows);
+
+  int64_t extent(unsigned loop) { return staticLoopExtent(root, loop); }
+  AffineMap mapOf(OpOperand *operand) {
+    return root.getMatchingIndexingMap(operand);
+  }
+  bool isReduction(unsigned loop) {
+    return root.getIteratorTypesArray()[loop] == utils::IteratorType::reduction;
+  }
+
+  linalg::GenericOp root;
+  const VectorUnit &unit;
+  Classifier classifier;
+  SmallVector<Access> accesses;
+  NarrowPlan plan = {};
+  OpOperand *left = nullptr, *right = nullptr;
+  int64_t steps = 1; ///< of a tile
+  int64_t depth = 1; ///< elements of a sum
+};
+} // namespace
+
+/// Products of two numbers, summed up from zero.
+bool NarrowPlanner::isSumOfProducts() {
+  Type sum = getElementTypeOrSelf(root->getResult(0));
+  if (root.getNumDpsInputs() != 2 || root->getNumResults() != 1 ||
+      !(sum.isF32() || sum.isF64()) ||
+      !linalg::detail::isContractionBody(
+          *root.getBody(), [](Operation *product, Operation *sum) {
+            return isa<arith::MulFOp>(product) && isa<arith::AddFOp>(sum);
+          }))
+    return false;
+  // What is between a factor and its product widens it and no more: zeros
+  // behind the last element of a sum add nothing.
+  for (Operation &op : root.getBody()->without_terminator())
+    if (!isa<arith::ExtFOp, arith::MulFOp, arith::AddFOp>(op))
+      return false;
+  auto fill = root.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) &&
+         llvm::all_of(
+             root.getDpsInputs(),
+             [](Value input) { return isa<TensorType>(input.getType()); }) &&
+         llvm::none_of(accesses, [](const Access &access) {
+           return access.tensor.getDefiningOp<tensor::PadOp>() != nullptr;
+         });
+}
+
+/// The columns are the innermost loop of the output, which one factor has; a
+/// row is a loop of the other one.
+bool NarrowPlanner::findFactors() {
+  std::optional<unsigned> column;
+  for (AffineExpr expr : mapOf(root.getDpsInitOperand(0)).getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr);
+        dim && extent(dim.getPosition()) != 1)
+      column = dim.getPosition();
+  if (!column || ShapedType::isDynamic(extent(*column)))
+    return false;
+  plan.column = *column;
+  left = root.getDpsInputOperand(0);
+  right = root.getDpsInputOperand(1);
+  if (mapOf(left).isFunctionOfDim(*column))
+    std::swap(left, right);
+  if (mapOf(left).isFunctionOfDim(*column) ||
+      !mapOf(right).isFunctionOfDim(*column))
+    return false;
+  constexpr int64_t manyRows = 64;
+  int64_t best = 0;
+  for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
+    int64_t turns = extent(loop);
+    if (turns == 0)
+      return false;
+    if (isReduction(loop) || loop == *column || turns == 1)
+      continue;
+    plan.outer.insert(plan.outer.begin(), loop);
+    if (ShapedType::isDynamic(turns))
+      turns = manyRows;
+    if (turns > best && mapOf(left).isFunctionOfDim(loop) &&
+        !mapOf(right).isFunctionOfDim(loop)) {
+      plan.row = loop;
+      best = turns;
+    }
+  }
+  llvm::erase_if(plan.outer, [&](unsigned loop) { return loop == plan.row; });
+  return true;
+}
+
+/// The innermost part of a sum along which neighbours are neighbours in memory,
+/// or can be made so.
+bool NarrowPlanner::pickLane() {
+  plan.lanes = lanesOf(root->getResult(0), unit);
+  std::optional<unsigned> lane;
+  for (unsigned loop = root.getNumLoops(); loop-- > 0 && !lane;) {
+    if (!isReduction(loop) || ShapedType::isDynamic(extent(loop)) ||
+        extent(loop) < plan.lanes)
+      continue;
+    plan.packed = nullptr;
+    bool fits = true;
+    for (const Access &access : accesses) {
+      auto type = cast<ShapedType>(access.tensor.getType());
+      if (laneAccess(type, access.position, loop) != LaneAccess::Gather)
+        continue;
+      fits &= access.operand == right && classifier.canPack(access, loop);
+      plan.packed = right;
+    }
+    if (fits)
+      lane = loop;
+  }
+  if (!lane)
+    return false;
+  plan.lane = *lane;
+  depth = extent(*lane);
+  steps = int64_t(llvm::divideCeil(depth, plan.lanes));
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    if (!isReduction(loop) || loop == *lane || extent(loop) == 1)
+      continue;
+    plan.sums.push_back(loop);
+    int64_t turns = extent(loop);
+    if (ShapedType::isDynamic(turns))
+      return false;
+    depth = llvm::SaturatingMultiply<uint64_t>(depth, turns);
+    steps = llvm::SaturatingMultiply<uint64_t>(steps, turns);
+  }
+  constexpr int64_t mostDepth = 1 << 20;
+  return depth <= mostDepth;
+}
+
+//===----------------------------------------------------------------------===//
+// Whether it pays
+//===----------------------------------------------------------------------===//
+
+/// Whether what is multiplied with so many columns stays in the first cache.
+bool NarrowPlanner::staysNear(int64_t columns) {
+  constexpr int64_t nearBytes = 36 << 10;
+  unsigned bits = getElementTypeOrSelf(right->get()).getIntOrFloatBitWidth();
+  return depth * columns * bits / 8 <= nearBytes;
+}
+
+/// Issue slots, of which a cycle has two. In each step an FMA for each sum, or
+/// a load for each row and column, of which those from the second cache take
+/// longer, or what hides the latency of an FMA; loads count a little even where
+/// they hide (TileSizes.cpp). Then two shuffles and an addition where two
+/// vectors become one, a shuffle less where one is alone.
+int64_t NarrowPlanner::slotsOfTile(Tile tile, bool isNear) {
+  constexpr int64_t sumsInFlight = 8, loop = 2, pair = 3, alone = 2, end = 24;
+  constexpr int64_t farSlots = 3;
+  int64_t sums = tile.rows * tile.columns;
+  int64_t loads = tile.rows + tile.columns * (isNear ? 1 : farSlots);
+  int64_t slots =
+      steps * (std::max({sums, loads, sumsInFlight}) + loads / 4 + loop);
+  int64_t width = llvm::PowerOf2Ceil(tile.columns);
+  int64_t atOnce = plan.lanes / width;
+  for (int64_t row = 0; row < tile.rows; row += atOnce) {
+    // First rows meet, then columns.
+    int64_t ofRows = std::min(atOnce, tile.rows - row);
+    int64_t ofColumns = tile.columns;
+    for (int64_t half = plan.lanes / 2; half > 0; half /= 2) {
+      bool rowsMeet = half >= width;
+      int64_t &ways = rowsMeet ? ofRows : ofColumns;
+      int64_t kept = std::min(ways, rowsMeet ? half / width : half);
+      int64_t pairs = ways - kept;
+      slots += (rowsMeet ? tile.columns : 1) *
+               (pairs * pair + (kept - pairs) * alone);
+      ways = kept;
+    }
+  }
+  return slots + tile.rows * 2 + end;
+}
+
+/// All columns of `rows` rows.
+double NarrowPlanner::slotsOf(int64_t rows, Tile tile) {
+  auto column = [&](int64_t columns) {
+    if (columns == 0)
+      return 0.0;
+    // One tile of rows reads everything once.
+    bool isNear = rows > tile.rows && staysNear(columns);
+    int64_t rest = rows % tile.rows;
+    double slots = double(rows / tile.rows) *
+                   double(slotsOfTile({tile.rows, columns}, isNear));
+    return rest ? slots + double(slotsOfTile({rest, columns}, isNear)) : slots;
+  };
+  int64_t columns = extent(plan.column);
+  return double(columns / tile.columns) * column(tile.columns) +
+         column(columns % tile.columns);
+}
+
+/// What others take for the same, whose vectors are along the columns, or along
+/// the sum of one element.
+double NarrowPlanner::slotsOfRegisterTiles(std::optional<int64_t> rows) {
+  constexpr int64_t manyRows = 64, ofOneStep = 4, ofOneElement = 40;
+  int64_t columns = extent(plan.column);
+  int64_t count = rows.value_or(manyRows);
+  bool alongColumns =
+      plan.packed || llvm::all_of(accesses, [&](const Access &access) {
+        return laneAccess(cast<ShapedType>(access.tensor.getType()),
+                          access.position, plan.column) != LaneAccess::Gather;
+      });
+  constexpr int64_t rowsOfPanel = 8; // Classifier::pickPanel
+  if (!alongColumns && count < rowsOfPanel)
+    return double(count) * double(columns) *
+           double(steps * ofOneStep + ofOneElement);
+  int64_t lanes = std::min<int64_t>(plan.lanes, llvm::PowerOf2Ceil(columns));
+  int64_t vectors = llvm::divideCeil(columns, lanes);
+  constexpr int64_t mostVectors = 8, mostRows = 16;
+  VectorUnit plain = {unit.bits, unit.registers};
+  TileSize size = productTile(rows, vectors, {mostRows, mostVectors}, plain);
+  double slots = double(productCost(count, vectors, size));
+  if (!rows)
+    slots += 4 * double(productCost(1, vectors, size));
+  // A panel of columns is filled square by square, or element by element.
+  if (!alongColumns)
+    slots += double(columns) * (columns % lanes == 0 ? .5 : 3);
+  return slots * double(depth);
+}
+
+/// The tile that costs least, if that is less than what others take. Rows of
+/// unknown number are many, but often there is one.
+bool NarrowPlanner::pickSize() {
+  constexpr int64_t manyRows = 64, mostBytes = 256 << 10;
+  int64_t columns = extent(plan.column);
+  std::optional<int64_t> rows = 1;
+  if (plan.row)
+    rows = extent(*plan.row);
+  if (rows && ShapedType::isDynamic(*rows))
+    rows.reset();
+  // What is read again for each row should be in a cache that is near.
+  unsigned bits = getElementTypeOrSelf(right->get()).getIntOrFloatBitWidth();
+  if (llvm::SaturatingMultiply<uint64_t>(depth, columns) * bits / 8 > mostBytes)
+    return false;
+
+  int64_t mostSums = int64_t(unit.registers) * 3 / 4;
+  double best = 0;
+  for (int64_t blocks = llvm::divideCeil(columns, plan.lanes);
+       blocks <= columns; ++blocks) {
+    int64_t width = llvm::divideCeil(columns, blocks);
+    for (int64_t high = 1; high <= std::max<int64_t>(mostSums / width, 1) &&
+                           high <= rows.value_or(high);
+         ++high) {
+      if (width > mostSums)
+        continue;
+      Tile tile = {high, width};
+      double slots = rows ? slotsOf(*rows, tile)
+                          : slotsOf(manyRows, tile) + 4 * slotsOf(1, tile);
+      if (best == 0 || slots < .99 * best) {
+        best = slots;
+        plan.rows = high;
+        plan.columns = width;
+      }
+    }
+  }
+  // What decides is the same for any code that is wanted; how large tiles are
+  // changes no sum.
+  constexpr double gain = .9;
+  if (best == 0 || best >= gain * slotsOfRegisterTiles(rows))
+    return false;
+  constexpr int64_t littleSums = 16;
+  plan.rowsOutside = staysNear(columns);
+  constexpr int64_t cacheBytes = 1 << 20;
+  if (plan.row && isDirect(left) && bytesOf(left->get()) > cacheBytes)
+    plan.far = left;
+  if (unit.littleCode)
+    plan.rows = std::clamp<int64_t>(littleSums / plan.columns, 1, plan.rows);
+  return true;
+}
+
+std::optional<NarrowPlan> NarrowPlanner::run() {
+  if (!isSumOfProducts() || !findFactors() || !pickLane() || !pickSize())
+    return std::nullopt;
+  return plan;
+}
+
+std::optional<NarrowPlan> planNarrow(Kernel &kernel, linalg::GenericOp root,
+                                     const VectorUnit &unit) {
+  return NarrowPlanner(kernel, root, unit).run();
+}
+
+} // namespace keratin

@@ -1,0 +1,400 @@
+//===- NarrowProducts.cpp - products of few columns -----------------------===//
+#include "codegen/cpu/NarrowProducts.h"
+#include "codegen/cpu/InPlace.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+/// Each turn makes one vector of two: where it has lanes of the first, the
+/// halves of those are added, elsewhere those of the second.
+Value sumsOfLanes(OpBuilder &b, Location loc, SmallVector<Value> vectors) {
+  auto lanes = cast<VectorType>(vectors[0].getType()).getNumElements();
+  auto shuffled = [&](Value first, Value second, bool upper,
+                      int64_t half) -> Value {
+    SmallVector<int64_t> mask;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool ofSecond = (lane & half) != 0;
+      int64_t from = (lane & ~half) + (upper ? half : 0);
+      mask.push_back(ofSecond ? lanes + from : from);
+    }
+    return vector::ShuffleOp::create(b, loc, first, second, mask);
+  };
+  vectors.resize(size_t(lanes));
+  for (int64_t half = lanes / 2; half > 0; half /= 2) {
+    for (int64_t number = 0; number < half; ++number) {
+      Value &first = vectors[size_t(number)];
+      Value second = vectors[size_t(number + half)], lower = first;
+      if (!first)
+        continue;
+      if (second)
+        lower = shuffled(first, second, /*upper=*/false, half);
+      Value upper =
+          shuffled(first, second ? second : first, /*upper=*/true, half);
+      first = arith::AddFOp::create(b, loc, lower, upper);
+    }
+  }
+  return vectors[0];
+}
+
+namespace {
+class NarrowEmitter {
+public:
+  NarrowEmitter(Kernel &kernel, linalg::GenericOp root, const NarrowPlan &plan,
+                ArrayRef<Output> outputs)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        root(root), plan(plan), outputs(outputs) {}
+
+  void run();
+
+private:
+  using Sums = SmallVector<Value>;
+  using Then = llvm::function_ref<void()>;
+  /// A level of the loops that threads may share.
+  enum Level : unsigned { Columns, Rows };
+
+  void layOut();
+  std::pair<Value, Value> range(size_t level, Value extent, int64_t step);
+  void emitOuter(size_t number);
+  void emitColumns(Then then);
+  void emitRows(Then then);
+  void emitTile();
+  Sums reduce(ArrayRef<unsigned> loops, Sums sums);
+  Sums alongLane(Sums sums);
+  void findRowsAhead();
+  void prefetchRows();
+  Sums step(Sums sums);
+  void padRest(int64_t rest);
+  void finish(Sums sums);
+  Position pointOf(int64_t row, int64_t column);
+  Type element() { return getElementTypeOrSelf(root.getResult(0)); }
+
+  Kernel &kernel;
+  OpBuilder &b;
+  Location loc;
+  LaneReader reader;
+  linalg::GenericOp root;
+  const NarrowPlan &plan;
+  ArrayRef<Output> outputs;
+  std::optional<unsigned> shared; ///< of outer loops, then columns, then rows
+
+  // The tile that is being emitted.
+  int64_t rows = 1, columns = 1;
+  SmallVector<AffineExpr> rowsAhead; ///< that are asked for
+};
+} // namespace
+
+void NarrowEmitter::run() {
+  if (plan.packed)
+    layOut();
+  SmallVector<int64_t> turns;
+  for (unsigned loop : plan.outer)
+    turns.push_back(staticLoopExtent(root, loop));
+  turns.push_back(int64_t(
+      llvm::divideCeil(staticLoopExtent(root, plan.column), plan.columns)));
+  int64_t turnsOfRows = plan.row ? staticLoopExtent(root, *plan.row) : 1;
+  if (!ShapedType::isDynamic(turnsOfRows))
+    turnsOfRows = int64_t(llvm::divideCeil(turnsOfRows, plan.rows));
+  turns.push_back(turnsOfRows);
+  shared = kernel.pickShared(turns);
+  if (shared)
+    return emitOuter(0);
+  kernel.emitOnce([&] {
+    LaneReader::Scope scope(reader);
+    emitOuter(0);
+  });
+}
+
+/// Wants the constant in blocks of a vector along the sum.
+void NarrowEmitter::layOut() {
+  auto tensor = cast<BlockArgument>(plan.packed->get());
+  auto type = cast<RankedTensorType>(tensor.getType());
+  AffineMap map = root.getMatchingIndexingMap(plan.packed);
+  std::optional<unsigned> dim =
+      map.getResultPosition(getAffineDimExpr(plan.lane, b.getContext()));
+  RankedTensorType wanted = packedType(type, {*dim, plan.lanes});
+  kernel.setPackedArgument(
+      tensor.getArgNumber(),
+      MemRefType::get(wanted.getShape(), wanted.getElementType()), *dim,
+      plan.lanes);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+std::pair<Value, Value> NarrowEmitter::range(size_t level, Value extent,
+                                             int64_t step) {
+  if (level == shared)
+    return kernel.share(extent, step);
+  return {kernel.index(0), extent};
+}
+
+void NarrowEmitter::emitOuter(size_t number) {
+  if (number == plan.outer.size())
+    return plan.rowsOutside
+               ? emitRows([&] { emitColumns([&] { emitTile(); }); })
+               : emitColumns([&] { emitRows([&] { emitTile(); }); });
+  unsigned loop = plan.outer[number];
+  auto [from, to] = range(number, kernel.loopExtent(root, loop), 1);
+  emitTurns(kernel, reader, from, to, 1, [&](Value at) {
+    reader.bind(loop, at);
+    emitOuter(number + 1);
+  });
+}
+
+/// Full tiles along the columns, then the exact rest.
+void NarrowEmitter::emitColumns(Then then) {
+  int64_t extent = staticLoopExtent(root, plan.column);
+  int64_t whole = extent / plan.columns * plan.columns;
+  auto [from, to] =
+      range(plan.outer.size() + Columns, kernel.index(extent), plan.columns);
+  auto some = [&](Value from, Value to, int64_t width) {
+    columns = width;
+    emitTurns(kernel, reader, from, to, width, [&](Value at) {
+      reader.bind(plan.column, at);
+      then();
+    });
+  };
+  Value end = kernel.index(whole);
+  some(from, kernel.least(to, end), plan.columns);
+  if (whole == extent)
+    return;
+  if (shared == plan.outer.size() + Columns)
+    from = arith::MaxUIOp::create(b, loc, from, end);
+  else
+    from = end;
+  some(from, to, extent - whole);
+}
+
+/// Full tiles along the rows, then a tile of the exact rest; of rows of unknown
+/// number tiles of half the rows, and so on.
+void NarrowEmitter::emitRows(Then then) {
+  rows = 1;
+  if (!plan.row)
+    return then();
+  int64_t extent = staticLoopExtent(root, *plan.row);
+  auto [from, all] = range(plan.outer.size() + Rows,
+                           kernel.loopExtent(root, *plan.row), plan.rows);
+  auto some = [&](Value from, Value to) {
+    emitTurns(kernel, reader, from, to, rows, [&](Value at) {
+      reader.bind(*plan.row, at);
+      then();
+    });
+  };
+  if (!ShapedType::isDynamic(extent)) {
+    int64_t whole = extent / plan.rows * plan.rows;
+    rows = plan.rows;
+    Value end = kernel.index(whole);
+    some(from, kernel.least(all, end));
+    rows = extent - whole;
+    if (rows == 0)
+      return;
+    if (shared == plan.outer.size() + Rows)
+      end = arith::MaxUIOp::create(b, loc, from, end);
+    return some(end, all);
+  }
+  for (int64_t high = plan.rows; high != 0; high /= 2) {
+    Value to = all;
+    if (high > 1) {
+      Value height = kernel.index(high);
+      Value left = arith::SubIOp::create(b, loc, all, from);
+      Value tiles = arith::DivUIOp::create(b, loc, left, height);
+      to = arith::AddIOp::create(b, loc, from,
+                                 arith::MulIOp::create(b, loc, tiles, height));
+    }
+    rows = high;
+    some(from, to);
+    from = to;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// The loops of the root at a row and a column of the tile.
+Position NarrowEmitter::pointOf(int64_t row, int64_t column) {
+  Position point;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    AffineExpr expr = getAffineDimExpr(loop, b.getContext());
+    if (loop == plan.column)
+      expr = expr + column;
+    else if (loop == plan.row)
+      expr = expr + row;
+    else if (staticLoopExtent(root, loop) == 1)
+      expr = getAffineConstantExpr(0, b.getContext());
+    point.push_back(expr);
+  }
+  return point;
+}
+
+void NarrowEmitter::emitTile() {
+  LaneReader::Scope scope(reader);
+  auto type = VectorType::get(plan.lanes, element());
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  if (plan.far)
+    findRowsAhead();
+  reader.setLane(plan.lane);
+  Sums sums = reduce(plan.sums, Sums(size_t(rows * columns), zero));
+  reader.setLane(plan.column);
+  finish(std::move(sums));
+}
+
+NarrowEmitter::Sums NarrowEmitter::reduce(ArrayRef<unsigned> loops, Sums sums) {
+  if (loops.empty())
+    return alongLane(std::move(sums));
+  return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
+                  kernel.index(1), sums, [&](Value iv, ValueRange inner) {
+                    LaneReader::Scope scope(reader);
+                    reader.bind(loops[0], iv);
+                    return reduce(loops.drop_front(), Sums(inner));
+                  });
+}
+
+/// Whole vectors along the sum, and one that zeros are behind.
+NarrowEmitter::Sums NarrowEmitter::alongLane(Sums sums) {
+  int64_t extent = staticLoopExtent(root, plan.lane);
+  int64_t whole = extent / plan.lanes;
+  auto block = [&](Value number) {
+    reader.bind(plan.lane, arith::MulIOp::create(b, loc, number,
+                                                 kernel.index(plan.lanes)));
+    if (!plan.packed)
+      return;
+    AffineMap map = root.getMatchingIndexingMap(plan.packed);
+    Packing packing = {
+        *map.getResultPosition(getAffineDimExpr(plan.lane, b.getContext())),
+        plan.lanes};
+    Value tensor = plan.packed->get();
+    reader.setPacked(tensor, {kernel.memrefOf(tensor), number, packing});
+  };
+  sums = emitLoop(b, loc, kernel.index(0), kernel.index(whole), kernel.index(1),
+                  sums, [&](Value number, ValueRange inner) {
+                    LaneReader::Scope scope(reader);
+                    block(number);
+                    prefetchRows();
+                    return step(Sums(inner));
+                  });
+  if (int64_t rest = extent % plan.lanes) {
+    LaneReader::Scope scope(reader);
+    block(kernel.index(whole));
+    padRest(rest);
+    sums = step(std::move(sums));
+  }
+  return sums;
+}
+
+/// The rows of a tile to come; behind the last one is nothing to ask for.
+void NarrowEmitter::findRowsAhead() {
+  constexpr int64_t tilesAhead = 2;
+  Value last = arith::SubIOp::create(b, loc, kernel.loopExtent(root, *plan.row),
+                                     kernel.index(1));
+  AffineExpr first = getAffineDimExpr(*plan.row, b.getContext());
+  rowsAhead.clear();
+  for (int64_t row = 0; row < rows; ++row) {
+    Value next = reader.at(first + (tilesAhead * rows + row));
+    rowsAhead.push_back(
+        reader.symbol(arith::MinUIOp::create(b, loc, next, last)));
+  }
+}
+
+/// Asks for what this step of those rows reads.
+void NarrowEmitter::prefetchRows() {
+  for (AffineExpr row : rowsAhead) {
+    Position point = pointOf(0, 0);
+    point[*plan.row] = row;
+    SmallVector<Value> place;
+    for (AffineExpr expr :
+         atPoint(root.getMatchingIndexingMap(plan.far).getResults(), point))
+      place.push_back(reader.at(expr));
+    memref::PrefetchOp::create(b, loc, kernel.memrefOf(plan.far->get()), place,
+                               /*isWrite=*/false, /*localityHint=*/2,
+                               /*isDataCache=*/true);
+  }
+}
+
+/// One vector of the sum: each column in turn meets all rows.
+NarrowEmitter::Sums NarrowEmitter::step(Sums sums) {
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t row = 0; row < rows; ++row) {
+      Value &sum = sums[size_t(row * columns + column)];
+      Lanes next = reader.evaluate(root, pointOf(row, column), {{sum, {}}},
+                                   plan.lanes)[0];
+      sum = reader.materialize(next, plan.lanes);
+    }
+  return sums;
+}
+
+/// Makes the last `rest` elements of each factor a vector with zeros behind
+/// them, which a packed one has.
+void NarrowEmitter::padRest(int64_t rest) {
+  for (OpOperand *input : root.getDpsInputOperands()) {
+    if (input == plan.packed)
+      continue;
+    auto type = VectorType::get(plan.lanes, getElementTypeOrSelf(input->get()));
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    AffineMap map = root.getMatchingIndexingMap(input);
+    llvm::SmallDenseSet<AffineMap> seen;
+    for (int64_t column = 0; column < columns; ++column)
+      for (int64_t row = 0; row < rows; ++row) {
+        Position place = atPoint(map.getResults(), pointOf(row, column));
+        if (!seen.insert(AffineMap::get(root.getNumLoops(), 0, place,
+                                        b.getContext()))
+                 .second)
+          continue;
+        Value part = reader.materialize(
+            reader.read(input->get(), place, unsigned(rest)), unsigned(rest));
+        part = vector::InsertStridedSliceOp::create(
+            b, loc, part, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+        reader.remember(input->get(), place, plan.lanes, {part, {}});
+      }
+  }
+}
+
+/// Adds up the lanes of all sums, some rows at a time, and stores what follows.
+void NarrowEmitter::finish(Sums sums) {
+  int64_t width = llvm::PowerOf2Ceil(uint64_t(columns));
+  int64_t atOnce = plan.lanes / width;
+  OpOperand *init = root.getDpsInitOperand(0);
+  AffineMap map = root.getMatchingIndexingMap(init);
+  for (int64_t first = 0; first < rows; first += atOnce) {
+    int64_t count = std::min(atOnce, rows - first);
+    Sums vectors(size_t(plan.lanes));
+    for (int64_t row = 0; row < count; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        vectors[size_t(row * width + column)] =
+            sums[size_t((first + row) * columns + column)];
+    Value totals = sumsOfLanes(b, loc, std::move(vectors));
+    for (int64_t row = first; row < first + count; ++row) {
+      Position point = pointOf(row, 0);
+      int64_t offset = (row - first) * width;
+      Value total =
+          columns == 1
+              ? vector::ExtractOp::create(b, loc, totals, offset).getResult()
+              : vector::ExtractStridedSliceOp::create(
+                    b, loc, totals, ArrayRef<int64_t>{offset},
+                    ArrayRef<int64_t>{columns}, ArrayRef<int64_t>{1})
+                    .getResult();
+      auto lanes = unsigned(columns == 1 ? 0 : columns);
+      Value start = reader.materialize(
+          reader.read(init->get(), atPoint(map.getResults(), point), lanes),
+          lanes);
+      total = arith::AddFOp::create(b, loc, start, total);
+      storeOutputs(reader, root, outputs, point, lanes, total);
+    }
+  }
+}
+
+void emitNarrow(Kernel &kernel, linalg::GenericOp root, const NarrowPlan &plan,
+                ArrayRef<Output> outputs) {
+  NarrowEmitter(kernel, root, plan, outputs).run();
+  if (outputs.size() == kernel.results().size())
+    markInPlace(kernel, root);
+}
+
+} // namespace keratin
