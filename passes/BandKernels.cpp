@@ -345,7 +345,7 @@ void Bander::rewrite(Chain &chain, const BandPlan &plan) {
   Sizes sizes{b, loc};
   auto empty = last.getOperands().back().getDefiningOp<tensor::EmptyOp>();
   RankedTensorType whole = chain.back().type();
-  int64_t count = plan.rows.back(), rows = whole.getDimSize(1);
+  int64_t count = plan.rows.back(), rows = chain.back().rows.rows();
   Value images = whole.isDynamicDim(0) ? Value(empty.getDynamicSizes()[0])
                                        : sizes.constant(whole.getDimSize(0));
   Value total = sizes.times(images, plan.bands);

@@ -173,4 +173,46 @@ INSTANTIATE_TEST_SUITE_P(
         PoolCase{"large_windows", {1, 96, 96, 3}, 32, 5}),
     [](const auto &info) { return std::string(info.param.name); });
 
+/// The last band of rows that it has with others begins early enough to be
+/// whole: before the border that the window behind the chain reads around.
+class BandsBeforeABorder : public FormTest<int64_t> {
+protected:
+  K::Function block() {
+    int64_t rows = GetParam(), channels = 64;
+    K::Tensor x = K::placeholder({1, rows, 149, channels});
+    K::Tensor y = x;
+    for (const char *padding : {"valid", "same"}) {
+      y = K::depthwise_conv2d(y, K::constant(numbers({3, 3, channels, 1})),
+                              {1, 1}, padding, "channels_last");
+      y = K::conv2d(y, K::constant(numbers({1, 1, channels, 32})), {1, 1},
+                    "same", "channels_last");
+      y = K::relu(y);
+      channels = 32;
+    }
+    return K::function({x}, {y});
+  }
+};
+
+TEST_P(BandsBeforeABorder, GiveWhatWholeImagesGive) {
+  K::Function function = block();
+  std::vector<Array> inputs = inputsOf(function, 1);
+  Array expected = plainResult(function, inputs);
+  for (int threads : {1, 3}) {
+    K::set_num_threads(threads);
+    EXPECT_LE(relativeError(function(inputs)[0], expected), 1e-5);
+  }
+}
+
+TEST_P(BandsBeforeABorder, AreWhatIsCompiled) {
+  K::SaveOptions options;
+  options.batch = 1;
+  std::vector<std::string> ops = kernelOps(block(), options);
+  EXPECT_GE(std::count(ops.begin(), ops.end(), "bands"), 1);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "fill"), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, BandsBeforeABorder,
+                         testing::Values(149, 150, 151, 155),
+                         testing::PrintToStringParamName());
+
 } // namespace
