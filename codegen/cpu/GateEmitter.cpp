@@ -5,6 +5,10 @@
 // has the units of one gate after those of another: they are one stream, and
 // what is computed from the sums hides behind the loads of the next block.
 //
+// With several tiles the sums of a block go to memory, and what follows from
+// them is computed in one loop over all rows, four in a turn: a function is a
+// long chain, and only turns that follow each other hide its latency.
+//
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/GateEmitter.h"
 
@@ -25,6 +29,9 @@ namespace keratin {
 
 namespace {
 
+/// Rows whose results are computed at once.
+constexpr unsigned rowsAtOnce = 4;
+
 class GateEmitter : GateForm {
 public:
   GateEmitter(Kernel &kernel, const GateForm &form)
@@ -42,7 +49,11 @@ private:
   void emitBlock(Value number, int64_t count);
   void emitOuter(unsigned loop);
   void emitRows();
+  void emitRowsFrom(int64_t from, int64_t to, unsigned height,
+                    llvm::function_ref<void()> body);
   void emitTile();
+  Value placeOfSums(unsigned row, unsigned number, unsigned column);
+  Sums readSums();
   void prefetchAdded();
   void prefetchNext();
   Sums startSums();
@@ -63,6 +74,7 @@ private:
   int64_t valid = 0;              ///< units of the present block
   Value block;                    ///< its number
   Value back;                     ///< whether the one before it comes next
+  Value memory;                   ///< of the sums of a block, or null
 };
 
 } // namespace
@@ -128,6 +140,14 @@ Position GateEmitter::point(unsigned row, unsigned gateNumber,
 
 void GateEmitter::run() {
   packWeights();
+  if (sumsInMemory) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel.to().front());
+    int64_t count =
+        staticLoopExtent(root, gate - 1) * gates * int64_t(vectors) * lanes;
+    auto type = MemRefType::get(count, getElementTypeOrSelf(root.getResult(0)));
+    memory = memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64));
+  }
   reader.setLane(lane);
   int64_t block = int64_t(vectors) * lanes;
   int64_t blocks = units / block, rest = units % block;
@@ -189,32 +209,53 @@ void GateEmitter::emitOuter(unsigned loop) {
            });
 }
 
+/// Rows from `from` to before `to`, `height` at once.
+void GateEmitter::emitRowsFrom(int64_t from, int64_t to, unsigned height,
+                               llvm::function_ref<void()> body) {
+  rows = height;
+  if (from == to)
+    return;
+  emitLoop(b, loc, kernel.index(from), kernel.index(to), kernel.index(height),
+           {}, [&](Value iv, ValueRange) -> Sums {
+             LaneReader::Scope scope(reader);
+             reader.bind(gate - 1, iv);
+             body();
+             return {};
+           });
+}
+
 /// Tiles of one height, then those of another; of rows whose number is not
 /// known tiles, then one by one.
 void GateEmitter::emitRows() {
   unsigned loop = gate - 1;
-  auto tiles = [&](Value from, Value to, unsigned height) {
-    rows = height;
-    emitLoop(b, loc, from, to, kernel.index(height), {},
-             [&](Value iv, ValueRange) -> Sums {
-               LaneReader::Scope scope(reader);
-               reader.bind(loop, iv);
-               emitTile();
-               return {};
-             });
-  };
   int64_t extent = staticLoopExtent(root, loop);
   if (ShapedType::isDynamic(extent)) {
     Value all = kernel.loopExtent(root, loop), height = kernel.index(mostRows);
     Value whole = arith::MulIOp::create(
         b, loc, arith::DivUIOp::create(b, loc, all, height), height);
+    auto tiles = [&](Value from, Value to, unsigned height) {
+      rows = height;
+      emitLoop(b, loc, from, to, kernel.index(height), {},
+               [&](Value iv, ValueRange) -> Sums {
+                 LaneReader::Scope scope(reader);
+                 reader.bind(loop, iv);
+                 emitTile();
+                 return {};
+               });
+    };
     tiles(kernel.index(0), whole, mostRows);
     return tiles(whole, all, 1);
   }
   int64_t high = extent - lowTiles * int64_t(lowRows);
-  tiles(kernel.index(0), kernel.index(high), mostRows);
-  if (lowTiles != 0)
-    tiles(kernel.index(high), kernel.index(extent), lowRows);
+  emitRowsFrom(0, high, mostRows, [&] { emitTile(); });
+  emitRowsFrom(high, extent, lowRows, [&] { emitTile(); });
+  if (!memory)
+    return;
+  prefetchNext();
+  int64_t whole = extent / rowsAtOnce * rowsAtOnce;
+  auto compute = [&] { finish(readSums()); };
+  emitRowsFrom(0, whole, rowsAtOnce, compute);
+  emitRowsFrom(whole, extent, unsigned(extent - whole), compute);
 }
 
 //===----------------------------------------------------------------------===//
@@ -265,10 +306,40 @@ GateEmitter::Sums GateEmitter::step(ValueRange start) {
 void GateEmitter::emitTile() {
   prefetchAdded();
   Sums sums = reduce(reductions, startSums());
+  if (memory) {
+    auto next = sums.begin();
+    for (unsigned row = 0; row < rows; ++row)
+      for (unsigned number = 0; number < gates; ++number)
+        for (unsigned column = 0; column < columns; ++column)
+          vector::StoreOp::create(b, loc, *next++, memory,
+                                  placeOfSums(row, number, column));
+    return;
+  }
   // With more tiles of rows the block is read from the first cache.
   if (staticLoopExtent(root, gate - 1) == rows)
     prefetchNext();
   finish(sums);
+}
+
+/// Where the sums of a row, a gate and a vector of units are in memory.
+Value GateEmitter::placeOfSums(unsigned row, unsigned number, unsigned column) {
+  int64_t ofGate = int64_t(vectors) * lanes, ofRow = gates * ofGate;
+  return reader.at(canonical(rowExpr(row) * ofRow + number * ofGate +
+                             int64_t(column) * lanes));
+}
+
+/// The sums of the present rows, from memory.
+GateEmitter::Sums GateEmitter::readSums() {
+  auto type = VectorType::get(
+      lanes, cast<MemRefType>(memory.getType()).getElementType());
+  Sums sums;
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned number = 0; number < gates; ++number)
+      for (unsigned column = 0; column < columns; ++column)
+        sums.push_back(vector::LoadOp::create(b, loc, type, memory,
+                                              placeOfSums(row, number, column))
+                           .getResult());
+  return sums;
 }
 
 /// Starts to load what is added to the sums of this tile: it may come from far,
@@ -367,7 +438,7 @@ void GateEmitter::finish(ValueRange sums) {
         reader.remember(root->getResult(0), place, width(column), {sum, {}});
         places.emplace_back(place, sum, width(column));
       }
-  // Four at once: their long chains hide their latency only side by side.
+  // Some at once: their long chains hide their latency only side by side.
   SmallVector<std::pair<unsigned, unsigned>> vectors;
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned column = 0; column < columns; ++column) {
@@ -377,7 +448,7 @@ void GateEmitter::finish(ValueRange sums) {
         vectors.emplace_back(row, column);
     }
   for (ArrayRef<std::pair<unsigned, unsigned>> rest = vectors; !rest.empty();) {
-    size_t number = llvm::bit_floor(std::min<size_t>(rest.size(), 4));
+    size_t number = llvm::bit_floor(std::min<size_t>(rest.size(), rowsAtOnce));
     writeResults(rest.take_front(number));
     rest = rest.drop_front(number);
   }

@@ -164,7 +164,8 @@ bool GateMatcher::matches() {
 /// The heights of the tiles that take least time over all rows, of which there
 /// are two at most; a few rows each where their number is not known. Of equals
 /// those whose rows come in fewest groups, in which functions of them are
-/// computed (see `finish`), and of those the higher ones.
+/// computed (see `finish`), unless that is done for all rows together, and of
+/// those the higher ones, whose low ones are the higher.
 void GateMatcher::pickHeights() {
   int64_t most = (int64_t(unit.registers) - 1) / gates - 1;
   int64_t total = staticLoopExtent(root, gate - 1);
@@ -172,13 +173,18 @@ void GateMatcher::pickHeights() {
     mostRows = unsigned(std::min<int64_t>(most, 4));
     return;
   }
+  constexpr int64_t leastRows = 12, mostBytes = 32 << 10;
+  int64_t bits =
+      getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
+  sumsInMemory = total > most && total >= leastRows &&
+                 total * gates * lanes * bits / 8 <= mostBytes;
   constexpr int64_t mostApart = 2;
   auto costOf = [&](int64_t tiles, int64_t height) {
     TileSize size = {unsigned(height), unsigned(gates)};
     return tiles == 0 ? 0 : productCost(tiles * height, gates, size);
   };
-  auto groupsOf = [](int64_t height) {
-    return height / 4 + llvm::popcount(uint64_t(height % 4));
+  auto groupsOf = [&](int64_t height) -> int64_t {
+    return sumsInMemory ? 0 : height / 4 + llvm::popcount(uint64_t(height % 4));
   };
   std::optional<std::pair<int64_t, int64_t>> best;
   for (int64_t high = std::min(most, total); high > 0; --high)

@@ -24,6 +24,9 @@ struct GateForm {
   unsigned mostRows = 1;           ///< of a tile
   unsigned lowRows = 1;            ///< of the last tiles
   int64_t lowTiles = 0;            ///< how many those are
+  /// Whether the sums of all rows of a block go to memory, and the results are
+  /// computed from there.
+  bool sumsInMemory = false;
 };
 
 /// Nothing where the kernel has another form.

@@ -77,6 +77,45 @@ func.func private @heights(%x: tensor<10x32xf32>, %w: tensor<32x4x16xf32> {ktn.c
 
 // -----
 
+// The sums of many rows go to memory, and one loop computes from them four rows
+// at a time, when the next block of weights has been asked for. Tiles need not
+// have fours of rows then: 32 rows are two sixes and four fives.
+// CHECK-LABEL: func private @together(
+// CHECK:         %[[SUMS:.+]] = memref.alloca() {alignment = 64 : i64} : memref<2048xf32>
+// CHECK:         scf.for %{{.+}} = %c0 to %c12 step %c6
+// CHECK-COUNT-24:  vector.store %{{.+}}, %[[SUMS]][
+// CHECK-NOT:       math.exp
+// CHECK:         scf.for %{{.+}} = %c12 to %c32 step %c5
+// CHECK-COUNT-20:  vector.store %{{.+}}, %[[SUMS]][
+// CHECK:         memref.prefetch %{{.+}}, read
+// CHECK:         scf.for %{{.+}} = %c0 to %c32 step %c4
+// CHECK-COUNT-16:  vector.load %[[SUMS]][
+// CHECK:           math.exp %{{.+}} : vector<64xf32>
+// CHECK-NOT:     math.exp
+func.func private @together(%x: tensor<32x32xf32>, %w: tensor<32x4x16xf32> {ktn.constant}, %state: tensor<32x16xf32>, %out: tensor<32x16xf32>) -> tensor<32x16xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<32x4x16xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<32x4x16xf32>) -> tensor<32x4x16xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, g, n, k) -> (m, k)>, affine_map<(m, g, n, k) -> (k, g, n)>, affine_map<(m, g, n, k) -> (m, g, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<32x32xf32>, tensor<32x4x16xf32>) outs(%start : tensor<32x4x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<32x4x16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, 0, n)>, affine_map<(m, n) -> (m, 3, n)>, affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%sum, %sum, %state : tensor<32x4x16xf32>, tensor<32x4x16xf32>, tensor<32x16xf32>) outs(%out : tensor<32x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32, %o: f32):
+    %g = math.exp %a : f32
+    %p = arith.mulf %g, %c : f32
+    %q = arith.addf %p, %s : f32
+    linalg.yield %q : f32
+  } -> tensor<32x16xf32>
+  return %y : tensor<32x16xf32>
+}
+
+// -----
+
 // Weights that are read once by each call, and of which the second cache holds
 // a part: calls go back and forth.
 // CHECK-LABEL: func private @alternating(
