@@ -1,5 +1,6 @@
 //===- keratin-run.cpp - runs a model and compares its outputs ------------===//
 #include "Compare.h"
+#include "Machine.h"
 #include "Npz.h"
 #include "Options.h"
 #include "Profile.h"
@@ -31,12 +32,13 @@ struct Arguments {
   double maxRelError = 1e-5;
   uint64_t seed = 0;
   int repeat = 1;
-  bool json = false;
+  bool json = false, runs = false;
 };
 
 /// What there is to say after a run.
 struct Results {
   std::vector<double> latencies, cpuTimes; // ms, sorted
+  std::optional<nlohmann::json> runs;      ///< one by one
   double loadMs = 0, compileMs = 0;
   double peakRssMb = 0;
   int64_t arenaBytes = 0, weightsBytes = 0;
@@ -157,17 +159,30 @@ static double quantile(const std::vector<double> &values, double part) {
   return values[static_cast<size_t>(std::lround(part * last))];
 }
 
-/// Times the runs; the first of several only warms the caches.
-static void measure(Runner &runner, int repeat, Results &results) {
+/// Times the runs; the first of several only warms the caches. Keeps what each
+/// took, if `oneByOne`, with what the core was able to do around it.
+static void measure(Runner &runner, int repeat, bool oneByOne,
+                    Results &results) {
   if (repeat > 1)
     runner.run();
+  std::vector<double> additions;
+  double before = oneByOne ? tools::measureAdditions() : 0;
   for (int run = 0; run < repeat; ++run) {
     double cpuStart = cpuMs();
     Stopwatch clock;
     runner.run();
     results.latencies.push_back(clock.ms());
     results.cpuTimes.push_back(cpuMs() - cpuStart);
+    if (oneByOne) {
+      double after = tools::measureAdditions();
+      additions.push_back(std::min(before, after));
+      before = after;
+    }
   }
+  if (oneByOne)
+    results.runs = {{"ms", results.latencies},
+                    {"cpu_ms", results.cpuTimes},
+                    {"additions_per_second", additions}};
   std::sort(results.latencies.begin(), results.latencies.end());
   std::sort(results.cpuTimes.begin(), results.cpuTimes.end());
 }
@@ -194,6 +209,8 @@ static void printJson(const Results &results) {
                          {"weights_bytes", results.weightsBytes}};
   if (results.arenaLeast >= 0)
     json["arena_least_bytes"] = results.arenaLeast;
+  if (results.runs)
+    json["runs"] = *results.runs;
   json["max_rel_error"] = nullptr;
   // JSON has no infinity: an output that is not finite has no error to name.
   if (results.comparison && std::isfinite(results.comparison->maxRelError))
@@ -245,7 +262,7 @@ static int runModel(Arguments given) {
   if (arena)
     results.arenaLeast = arena->least[0] + runner.batch() * arena->least[1];
   results.weightsBytes = info.weights_bytes;
-  measure(runner, given.repeat, results);
+  measure(runner, given.repeat, given.runs, results);
   if (!given.expect.empty())
     results.comparison = compare(runner.outputs(), model->outputs(),
                                  readArrays(given.expect), given.expect);
@@ -315,7 +332,13 @@ int main(int argc, char **argv) try {
                  "external weights of a .so; else PREFIX.weights");
   app.add_option("--outputs", given.outputs,
                  ".npz for arrays out_INDEX, or .npy");
-  app.add_flag("--json", given.json, "print one JSON object");
+  CLI::Option *json =
+      app.add_flag("--json", given.json, "print one JSON object");
+  app.add_flag("--runs", given.runs,
+               "with --json: the times of each run, and the integer additions "
+               "that its core did in a second before or after it, whichever "
+               "were fewer")
+      ->needs(json);
   if (std::optional<int> status = parseCommandLine(app, argc, argv))
     return *status;
   checkOptions(app, given.model);

@@ -10,7 +10,9 @@ the models and their exports (gigabytes). Then, for each model, all systems are
 started, and measured in turn, round after round, one process running at a
 time, so that load from outside hits them alike. With one thread the number
 compared is CPU time, which such load does not lengthen; with more it is the
-time that passes. A ratio is the median of those of the rounds.
+time that passes. A ratio is the median of those of the rounds. With one thread
+there is a second one beside it, of the runs that no other program on the same
+core disturbed.
 
 Writes BUILD/peers/results.json, prints a table, and with --plot draws
 models.svg and kernels.svg beside it.
@@ -29,6 +31,7 @@ import tempfile
 import time
 
 import report
+from core import Core, medians
 from systems import SYSTEMS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -93,11 +96,11 @@ class Peer:
     """A worker, stopped except while it starts or is measured."""
 
     def __init__(self, name, python, directory, threads, log,
-                 worker="worker.py", variables={}):
-        self.name = name
+                 worker="worker.py", variables={}, core=None):
+        self.name, self.core = name, core
         self.process = subprocess.Popen(
             [python, os.path.join(HERE, worker), name, directory,
-             str(threads)],
+             str(threads), *([core.library] if core else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
             env={**child_environment(threads), **variables},
             start_new_session=True)
@@ -135,7 +138,7 @@ class Peer:
         except BrokenPipeError:
             raise Failure("died") from None
         self.signal(signal.SIGSTOP)
-        return {key: statistics.median(times[key]) for key in ("ms", "cpu_ms")}
+        return self.core.round(times) if self.core else medians(times)
 
     def signal(self, number):
         try:
@@ -151,8 +154,9 @@ class Peer:
 class Keratin:
     """keratin-run on a library made by keratinc: a process each round."""
 
-    def __init__(self, name, options, programs, directory, threads, scratch):
-        self.name, self.threads = name, threads
+    def __init__(self, name, options, programs, directory, threads, scratch,
+                 core):
+        self.name, self.threads, self.core = name, threads, core
         self.run = os.path.join(programs, "keratin-run")
         self.directory = directory
         os.makedirs(os.path.join(scratch, name))
@@ -223,6 +227,9 @@ class Keratin:
         return json.loads(process.stdout)
 
     def measure(self, seconds):
+        if self.core:
+            result = self.json("--runs", repeat=self.repeat(seconds))
+            return self.core.round(result["runs"])
         result = self.json(repeat=self.repeat(seconds))
         return {"ms": result["latency_ms"]["median"],
                 "cpu_ms": result["cpu_ms"]["median"]}
@@ -231,7 +238,7 @@ class Keratin:
         pass
 
 
-def measure_model(arguments, name, scratch):
+def measure_model(arguments, name, scratch, core):
     """What each system gave: its facts, and `rounds`, or an `error`."""
     directory = make_model(arguments, name)
     results, ready = {}, []
@@ -247,12 +254,13 @@ def measure_model(arguments, name, scratch):
     for variant in arguments.keratin:
         label, _, options = variant.partition("=")
         start(label, lambda: Keratin(label, options.split(), programs,
-                                     directory, arguments.threads, scratch))
+                                     directory, arguments.threads, scratch,
+                                     core))
     with open(os.path.join(arguments.out, "log"), "ab") as log:
         for system in arguments.systems:
             python = environment(arguments.build, SYSTEMS[system].environment)
             start(system, lambda: Peer(system, python, directory,
-                                       arguments.threads, log))
+                                       arguments.threads, log, core=core))
     measure_rounds(arguments, ready, results)
     return results
 
@@ -328,10 +336,14 @@ def main():
     results = {"threads": arguments.threads, "date": time.strftime("%F %R"),
                "cpu": report.cpu_name(), "models": {}}
     path = os.path.join(arguments.out, "results.json")
+    # Of several cores one could be disturbed and another not.
+    core = None if arguments.threads > 1 else Core(os.path.join(
+        arguments.build, "tests", "bench", "additions.so"))
     for name in arguments.models or names:
         scratch = tempfile.mkdtemp(prefix="keratin-peers-")
         try:
-            results["models"][name] = measure_model(arguments, name, scratch)
+            results["models"][name] = measure_model(
+                arguments, name, scratch, core)
         finally:
             shutil.rmtree(scratch)
         with open(path, "w") as file:

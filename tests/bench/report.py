@@ -47,6 +47,27 @@ def ratio(results, model, system, ours="keratin"):
     return statistics.median(ratios) if ratios else None
 
 
+def alone_ratio(results, model, system, ours="keratin"):
+    """`ratio` of the runs that nobody disturbed, if half of the rounds have
+    some of both."""
+    systems = results["models"][model]
+    pairs = list(zip(systems.get(system, {}).get("rounds", []),
+                     systems.get(ours, {}).get("rounds", [])))
+    key = "alone_cpu_ms"
+    ratios = [theirs[key] / mine[key] for theirs, mine in pairs
+              if key in theirs and key in mine]
+    return statistics.median(ratios) if 2 * len(ratios) >= max(len(pairs), 1) \
+        else None
+
+
+def alone_share(results, model, system):
+    """The share of the runs that nobody disturbed, or None."""
+    shares = [r["alone"] for r in
+              results["models"][model].get(system, {}).get("rounds", [])
+              if "alone" in r]
+    return statistics.mean(shares) if shares else None
+
+
 def best_peer(results, model, ours="keratin"):
     """(ratio, system) of the fastest other system in float32, or None."""
     ratios = [(ratio(results, model, system, ours), system)
@@ -77,7 +98,8 @@ def columns(results):
 
 def times_table(results):
     systems = columns(results)
-    rows = [["ms", *systems, "best peer", "× keratin"]]
+    rows = [["ms", *systems, "best peer", "× keratin", "× undisturbed",
+             "runs undisturbed %"]]
     for model, measured in results["models"].items():
         cells = []
         for system in systems:
@@ -86,8 +108,18 @@ def times_table(results):
                          else number(time_of(results, model, system)))
         best = best_peer(results, model)
         rows.append([model, *cells, *(
-            [best[1], f"{best[0]:.2f}"] if best else ["–", "–"])])
+            [best[1], f"{best[0]:.2f}", *undisturbed(results, model, best[1])]
+            if best else ["–"] * 4)])
     return table(rows)
+
+
+def undisturbed(results, model, peer):
+    """Cells: the ratio, and the shares of Keratin's runs and of the peer's."""
+    alone = alone_ratio(results, model, peer)
+    shares = [alone_share(results, model, s) for s in ("keratin", peer)]
+    return ["–" if alone is None else f"{alone:.2f}",
+            "–" if None in shares else
+            ", ".join(f"{100 * share:.0f}" for share in shares)]
 
 
 def floor_of(results, model):
@@ -188,7 +220,7 @@ def print_tables(results, kernels=True):
     best = [best_peer(results, model) for model in results["models"]]
     ratios = [b[0] for b in best if b]
     if ratios:
-        print(f"\ngeometric mean of the last column {geometric_mean(ratios):.2f}, "
+        print(f"\ngeometric mean of × keratin {geometric_mean(ratios):.2f}, "
               f"least {min(ratios):.2f}")
     print("\n" + facts_table(results))
     print("\n" + kinds_table(results))
