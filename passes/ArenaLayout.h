@@ -6,6 +6,8 @@
 
 #include "mlir/Support/LLVM.h"
 
+#include <optional>
+
 namespace keratin {
 
 /// From the first write to the last read, both included, in program order.
@@ -21,6 +23,11 @@ struct BufferLife {
 struct ArenaRequest {
   BatchSize bytes;
   BufferLife life;
+  /// An earlier request that it may lie over, though their lives overlap, from
+  /// `bytesBehind` behind the beginning of that on; both of sizes that do not
+  /// depend on the batch.
+  std::optional<unsigned> over = {};
+  int64_t bytesBehind = 0;
 };
 
 struct ArenaLayout {
@@ -29,6 +36,9 @@ struct ArenaLayout {
   /// batch of 1: no layout takes less.
   BatchSize least;
   llvm::SmallVector<BatchSize> offsets; ///< one a request
+  /// Whether requests that may lie over others do: all of them, or none where
+  /// they take less room beside them.
+  bool liesOver = false;
 };
 
 /// Places every request at a multiple of `alignment` so that requests whose

@@ -380,6 +380,8 @@ void Bander::rewrite(Chain &chain, const BandPlan &plan) {
     offset[link + 1] = b.createOrFold<arith::SubIOp>(loc, read, first[link]);
   }
 
+  // Known before the rows are computed, which are made in their place.
+  Value place = sizes.plus(first.back(), chain.back().rows.low());
   std::string name;
   Value result;
   for (auto [number, link] : llvm::enumerate(chain)) {
@@ -409,8 +411,7 @@ void Bander::rewrite(Chain &chain, const BandPlan &plan) {
   SmallVector<OpFoldResult> offsets(part.getRank(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> ones(part.getRank(), b.getIndexAttr(1));
   offsets[0] = getAsOpFoldResult(image);
-  offsets[1] =
-      getAsOpFoldResult(sizes.plus(first.back(), chain.back().rows.low()));
+  offsets[1] = getAsOpFoldResult(place);
   Value joined = tensor::InsertSliceOp::create(
       b, loc, result, loop.getRegionIterArgs()[0], offsets,
       getAsIndexOpFoldResult(b.getContext(), part.getShape()), ones);

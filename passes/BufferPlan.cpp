@@ -482,10 +482,17 @@ LogicalResult BufferPlan::run() {
   if (failed(visit(function.front())))
     return failure();
   findInPlace();
+  SmallVector<Behind> behind;
+  for (auto [op, when] : calls)
+    for (unsigned number = 0; number < op->getNumOperands(); ++number)
+      if (auto found = findBehind(cast<func::CallOp>(op), number))
+        behind.push_back(*found);
   makeInPlace();
+  layBehind(behind);
 
   SmallVector<ArenaRequest> requests;
   SmallVector<unsigned> owners;
+  llvm::DenseMap<unsigned, unsigned> numbers; // of the requests of buffers
   for (auto [index, buffer] : llvm::enumerate(buffers))
     if (buffer.storage == Storage::Arena && !(buffer.bytes == BatchSize{})) {
       std::optional<BatchSize> bytes = buffer.bytes;
@@ -497,6 +504,12 @@ LogicalResult BufferPlan::run() {
       }
       requests.push_back(
           {*bytes, buffer.isKept ? BufferLife{0, now} : buffer.life});
+      if (auto base = buffer.over ? numbers.find(*buffer.over) : numbers.end();
+          base != numbers.end()) {
+        requests.back().over = base->second;
+        requests.back().bytesBehind = buffer.bytesBehind;
+      }
+      numbers[index] = owners.size();
       owners.push_back(index);
     }
   FailureOr<ArenaLayout> planned = layoutArena(requests, bufferAlignment);
@@ -505,6 +518,13 @@ LogicalResult BufferPlan::run() {
   layout = *planned;
   for (auto [owner, offset] : llvm::zip_equal(owners, layout.offsets))
     buffers[owner].offset = offset;
+  for (Buffer &buffer : buffers)
+    if (buffer.over && buffer.bytes == BatchSize{}) {
+      const Buffer &base = buffers[*buffer.over];
+      buffer.offset = {base.offset.fixed + buffer.bytesBehind,
+                       base.offset.perBatch};
+      buffer.bytes = base.bytes; // as far apart from piece to piece
+    }
   return success();
 }
 

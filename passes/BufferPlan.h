@@ -39,6 +39,11 @@ struct Buffer {
   /// bands that are done at the same time.
   int64_t pieces = 1;
   unsigned reads = 0;
+  /// The buffer that it lies over, or may lie over, and how many bytes behind
+  /// the beginning of that. In a loop over bands it is in the memory of that
+  /// buffer, and has none of its own.
+  std::optional<unsigned> over = {};
+  int64_t bytesBehind = 0;
 };
 
 /// Where the elements of a tensor are: in a buffer, `index * stride` bytes
@@ -93,8 +98,20 @@ public:
   ArenaLayout layout;
 
 private:
+  /// A call that may write its destination over what it reads, from so many
+  /// bytes behind the beginning of that buffer on.
+  struct Behind {
+    mlir::func::CallOp call;
+    unsigned read, made; ///< operands
+    unsigned buffer;     ///< that is made
+    int64_t bytes;
+  };
+
   void findInPlace();
   void makeInPlace();
+  std::optional<Behind> findBehind(mlir::func::CallOp call, unsigned read);
+  void layBehind(llvm::ArrayRef<Behind> found);
+  bool isReadLastBy(mlir::func::CallOp call, unsigned buffer);
   std::optional<unsigned> argumentInPlace(mlir::func::CallOp call,
                                           unsigned number);
   bool isInPlace(unsigned result, unsigned argument);

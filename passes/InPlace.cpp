@@ -5,6 +5,11 @@
 // already, and the arena needs one buffer less. The sum of a residual block is
 // made where the input of the block is.
 //
+// A window goes from the last rows of an image to the first. Its result may lie
+// over what it reads, if that is so far in front of it that rows are read
+// before they are written over: the attribute `ktn.behind` tells how far. It
+// goes on where cache lines are near, and the arena is smaller, too.
+//
 // The next value of a state of a loop is made where the one before it is, if
 // that was read for the last time: by the kernel that makes it, in order.
 //
@@ -17,6 +22,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/BufferPlan.h"
+
+#include "passes/Bands.h"
+
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 
@@ -196,6 +205,122 @@ void BufferPlan::findInPlace() {
     auto argument = static_cast<unsigned>(updates.getInt());
     if (isInPlace(result, argument) && taken.insert(argument).second)
       inPlace.back() = argument;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Behind the beginning
+//===----------------------------------------------------------------------===//
+
+/// Bytes of a memref of known extents whose elements are dense.
+static std::optional<int64_t> bytesOf(Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref || !memref.hasStaticShape() || !memref.getLayout().isIdentity())
+    return std::nullopt;
+  return llvm::checkedMul(memref.getNumElements(),
+                          elementBytes(memref.getElementType()));
+}
+
+/// Whether nobody needs `buffer` once `call` is done.
+bool BufferPlan::isReadLastBy(func::CallOp call, unsigned buffer) {
+  const Buffer &read = buffers[buffer];
+  if (call->getBlock() == &function.front())
+    return read.life.last <= calls.lookup(call);
+  // Buffers of bands live as long as the loop: for turns on other threads.
+  return read.reads == 1 && read.block == call->getBlock() &&
+         llvm::none_of(copies, [&](const auto &list) {
+           return llvm::any_of(list.second, [&](const BufferCopy &copy) {
+             return copy.to.buffer == buffer;
+           });
+         });
+}
+
+/// How `call`, outside of loops or in one over bands, may write its result over
+/// its operand `read`: buffers of the arena, the first of which nobody needs
+/// any more, and nobody else writes the other.
+std::optional<BufferPlan::Behind> BufferPlan::findBehind(func::CallOp call,
+                                                         unsigned read) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+  auto behind = kernel
+                    ? kernel.getArgAttrOfType<IntegerAttr>(read, "ktn.behind")
+                    : IntegerAttr();
+  Operation *loop = call->getParentOp();
+  if (!behind || behind.getInt() < 0 || kernel->hasAttr("ktn.parts") ||
+      (loop != function && !loop->hasAttr(bandsAttr)))
+    return std::nullopt;
+  auto isOfArena = [&](const Place *place) {
+    return place && place->strides.empty() &&
+           bufferAt(*place).storage == Storage::Arena &&
+           !bufferAt(*place).isKept && bufferAt(*place).bytes.isStatic() &&
+           bufferAt(*place).bytes.fixed > 0;
+  };
+  std::optional<unsigned> made;
+  const Place *from = find(call.getOperand(read));
+  for (unsigned number = 0; number < call.getNumOperands(); ++number) {
+    const Place *other = find(call.getOperand(number));
+    if (number != read && from && other && other->buffer == from->buffer)
+      return std::nullopt;
+    // Nobody uses the unset tensor that tells the extents of a pool.
+    if (!isDestination(call, number) ||
+        kernel.getArgument(number).use_empty() ||
+        kernel.getArgAttr(number, "ktn.scratch") ||
+        kernel.getArgAttr(number, "ktn.kept"))
+      continue;
+    if (made)
+      return std::nullopt;
+    made = number;
+  }
+  const Place *to = made ? find(call.getOperand(*made)) : nullptr;
+  if (!isOfArena(from) || !isOfArena(to) || !to->steps.empty() ||
+      isDestination(call, read))
+    return std::nullopt;
+  std::optional<int64_t> readBytes = bytesOf(call.getOperand(read).getType()),
+                         madeBytes = bytesOf(call.getOperand(*made).getType());
+  int64_t whole = bufferAt(*from).bytes.fixed;
+  if (!readBytes || !madeBytes || *readBytes > whole ||
+      bufferAt(*to).bytes.fixed != *madeBytes ||
+      !isReadLastBy(call, from->buffer))
+    return std::nullopt;
+  auto writer = onlyWriter(to->buffer, call->getBlock());
+  if (!writer || writer->first != call || writer->second != *made)
+    return std::nullopt;
+  // A part of a buffer begins where a turn of the loop says, or sooner.
+  std::optional<int64_t> bytes =
+      llvm::checkedAdd(behind.getInt(), whole - *readBytes);
+  if (!bytes || *bytes >= whole)
+    return std::nullopt;
+  return Behind{call, read, *made, to->buffer,
+                int64_t(llvm::alignTo(*bytes, bufferAlignment))};
+}
+
+/// Lays destinations over what their calls read, but for those that have been
+/// made in the place of something else. In a loop over bands the two are one
+/// buffer; outside of it the layout tells what that is good for.
+void BufferPlan::layBehind(ArrayRef<Behind> found) {
+  for (const Behind &behind : found) {
+    func::CallOp call = behind.call;
+    unsigned from = find(call.getOperand(behind.read))->buffer;
+    unsigned to = find(call.getOperand(behind.made))->buffer;
+    Buffer &read = buffers[from], &made = buffers[to];
+    if (to != behind.buffer || read.storage != Storage::Arena || read.isKept ||
+        !(read.bytes.isStatic() && read.bytes.fixed > 0) ||
+        !isReadLastBy(call, from) ||
+        made.bytes.fixed != bytesOf(call.getOperand(behind.made).getType()))
+      continue;
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    if (call->getBlock() != &function.front()) {
+      int64_t end = behind.bytes + made.bytes.fixed;
+      if (end >= read.bytes.fixed + made.bytes.fixed ||
+          made.pieces != read.pieces)
+        continue;
+      read.bytes.fixed = std::max(read.bytes.fixed, end);
+      made.bytes = {};
+    }
+    made.over = from;
+    made.bytesBehind = behind.bytes;
+    shared.emplace_back(kernel, behind.made);
   }
 }
 

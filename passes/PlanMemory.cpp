@@ -231,7 +231,10 @@ void PlanRewriter::describe(func::CallOp call) {
   SmallVector<int64_t> arena = {-1, 0};
   for (OpOperand &operand : call->getOpOperands()) {
     auto tensor = operand.get().getDefiningOp<UnrealizedConversionCastOp>();
+    // Of a pool the unset tensor of its extents comes before.
     if (!isTensor(callee, operand) ||
+        (!callee.isExternal() &&
+         callee.getArgument(operand.getOperandNumber()).use_empty()) ||
         (!tensor.getOperand(0).getDefiningOp<tensor::EmptyOp>() &&
          !callee.getArgAttr(operand.getOperandNumber(), slotAttr)))
       continue;

@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -83,6 +84,159 @@ void markInPlace(Kernel &kernel, linalg::GenericOp root, bool severalSums) {
     if (type && type.getShape() == shape && reads.isInPlace(argument))
       kernel.to().setArgAttr(argument.getArgNumber(), "ktn.in_place",
                              kernel.builder().getUnitAttr());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Behind the beginning
+//===----------------------------------------------------------------------===//
+
+std::optional<unsigned> loopOfBackwardTiles(linalg::GenericOp root,
+                                            const Tiling &tiling) {
+  if (tiling.taps.empty() || !tiling.row)
+    return std::nullopt;
+  if (tiling.outerRow)
+    return tiling.outerRow;
+  std::optional<unsigned> outside;
+  for (const Tiling::Level &level : tiling.levels) {
+    if (level.loop == tiling.row)
+      break;
+    if (level.kind == Tiling::Kind::Single &&
+        staticLoopExtent(root, level.loop) != 1)
+      outside = level.loop;
+  }
+  return outside;
+}
+
+namespace {
+/// An axis of a dense tensor along which a loop goes, in front of which there
+/// is nothing.
+struct AxisOfLoop {
+  unsigned axis;
+  int64_t bytes; ///< from one index to the next
+};
+} // namespace
+
+/// The outermost axis of `type` that has more than one index, if `loop` moves
+/// `position` along it and along no other.
+static std::optional<AxisOfLoop>
+outermostAxis(MemRefType type, ArrayRef<AffineExpr> position, unsigned loop) {
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+      !type.getElementType().isIntOrFloat() || type.getNumElements() == 0)
+    return std::nullopt;
+  std::optional<AxisOfLoop> found;
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8) *
+                  type.getNumElements();
+  for (auto [axis, extent] : llvm::enumerate(type.getShape())) {
+    bytes /= extent;
+    if (!position[axis].isFunctionOfDim(loop)) {
+      if (extent != 1 && !found)
+        return std::nullopt;
+      continue;
+    }
+    if (found)
+      return std::nullopt;
+    found = {unsigned(axis), bytes};
+  }
+  return found;
+}
+
+/// The argument that `access` reads around the border of a pad or as it is, if
+/// it is read for nothing but the root.
+static BlockArgument onlyReadBy(linalg::GenericOp root, const Access &access) {
+  Value tensor = access.tensor;
+  if (auto pad = tensor.getDefiningOp<tensor::PadOp>())
+    tensor = pad.getSource();
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  while (tensor.hasOneUse()) {
+    Operation *user = *tensor.user_begin();
+    if (user == root)
+      return argument;
+    if (!isa<tensor::PadOp, linalg::GenericOp>(user) ||
+        user->getNumResults() != 1)
+      break;
+    tensor = user->getResult(0);
+  }
+  return {};
+}
+
+/// One past the last index along `axis` of what `access` reads when `loop` is
+/// at most at `last`, the other loops anywhere.
+static std::optional<int64_t> endOfRead(linalg::GenericOp root,
+                                        const Access &access, unsigned axis,
+                                        unsigned loop, int64_t last) {
+  AffineExpr expr = access.position[axis];
+  Position at;
+  for (unsigned other = 0; other < root.getNumLoops(); ++other) {
+    std::optional<int64_t> step = laneStep(expr, other);
+    int64_t extent = staticLoopExtent(root, other);
+    if (!step || *step < 0 || (other == loop && *step == 0))
+      return std::nullopt;
+    if (*step != 0 && ShapedType::isDynamic(extent))
+      return std::nullopt;
+    int64_t most = other == loop ? last : *step == 0 ? 0 : extent - 1;
+    at.push_back(getAffineConstantExpr(most, root.getContext()));
+  }
+  auto end = dyn_cast<AffineConstantExpr>(canonical(expr.replaceDims(at)));
+  if (!end)
+    return std::nullopt;
+  int64_t low = 0;
+  if (auto pad = access.tensor.getDefiningOp<tensor::PadOp>())
+    low = pad.getStaticLow()[axis];
+  // Beside a border the nearest element is read.
+  return std::max<int64_t>(end.getValue() + 1 - low, 1);
+}
+
+void markBehind(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
+                ArrayRef<Output> outputs) {
+  std::optional<unsigned> loop = loopOfBackwardTiles(root, tiling);
+  if (!loop || tiling.shared || tiling.panel || tiling.inBlocks() ||
+      outputs.size() != 1 || kernel.results().size() != 1)
+    return;
+  // Nothing but the tiles of that loop is outside of a tile.
+  for (const Tiling::Level &level : tiling.levels) {
+    if (level.loop == *loop)
+      break;
+    if (staticLoopExtent(root, level.loop) != 1)
+      return;
+  }
+  auto made = cast<MemRefType>(outputs[0].destination.getType());
+  std::optional<AxisOfLoop> to = outermostAxis(made, outputs[0].place, *loop);
+  if (!to)
+    return;
+  int64_t rows = staticLoopExtent(root, *loop);
+  int64_t height = tiling.outerRow ? tiling.size.outerRows : 1;
+  for (const Access &access : accessesOf(kernel, root)) {
+    BlockArgument argument = onlyReadBy(root, access);
+    auto from =
+        argument
+            ? dyn_cast_or_null<MemRefType>(
+                  kernel.to().getArgument(argument.getArgNumber()).getType())
+            : MemRefType();
+    std::optional<AxisOfLoop> read;
+    if (from && !kernel.to().getArgAttr(argument.getArgNumber(), "ktn.packed"))
+      read = outermostAxis(from, access.position, *loop);
+    if (!read)
+      continue;
+    int64_t behind = 0;
+    bool isKnown = true;
+    for (int64_t first = 0; first < rows && isKnown; first += height) {
+      std::optional<int64_t> end = endOfRead(
+          root, access, read->axis, *loop, std::min(first + height, rows) - 1);
+      Position at(root.getNumLoops(),
+                  getAffineConstantExpr(0, root.getContext()));
+      at[*loop] = getAffineConstantExpr(first, root.getContext());
+      auto place = dyn_cast<AffineConstantExpr>(
+          canonical(outputs[0].place[to->axis].replaceDims(at)));
+      isKnown = end && place;
+      if (isKnown)
+        behind = std::max(behind, std::min(*end, from.getDimSize(read->axis)) *
+                                          read->bytes -
+                                      place.getValue() * to->bytes);
+    }
+    if (isKnown)
+      kernel.to().setArgAttr(argument.getArgNumber(), "ktn.behind",
+                             kernel.builder().getI64IntegerAttr(behind));
   }
 }
 

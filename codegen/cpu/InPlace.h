@@ -2,7 +2,7 @@
 #ifndef KERATIN_CODEGEN_CPU_INPLACE_H
 #define KERATIN_CODEGEN_CPU_INPLACE_H
 
-#include "codegen/cpu/Kernel.h"
+#include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -16,6 +16,13 @@ namespace keratin {
 /// sum there, or, with `severalSums`, those that readers know as theirs.
 void markInPlace(Kernel &kernel, mlir::linalg::GenericOp root = {},
                  bool severalSums = false);
+
+/// Gives the attribute `ktn.behind` to an argument over which the result may be
+/// written from so many bytes behind its beginning on: a window that goes from
+/// the last rows to the first has read by then what was there. Not for kernels
+/// that are done in parts, which are not in that order.
+void markBehind(Kernel &kernel, mlir::linalg::GenericOp root,
+                const Tiling &tiling, llvm::ArrayRef<Output> outputs);
 
 } // namespace keratin
 

@@ -107,19 +107,7 @@ void TileEmitter::span(unsigned loop, Value from, Value to, int64_t step,
 /// wrote last is still in the second cache, and so is what they write last when
 /// the kernel behind begins. That is the loop outside of the rows of a tile.
 bool TileEmitter::goesBackwards(unsigned loop) {
-  if (tiling.taps.empty() || !tiling.row || loop == tiling.row)
-    return false;
-  if (tiling.outerRow)
-    return loop == tiling.outerRow;
-  const Tiling::Level *outside = nullptr;
-  for (const Tiling::Level &level : tiling.levels) {
-    if (level.loop == tiling.row)
-      break;
-    if (level.kind == Tiling::Kind::Single &&
-        staticLoopExtent(root, level.loop) != 1)
-      outside = &level;
-  }
-  return outside && outside->loop == loop;
+  return loopOfBackwardTiles(root, tiling) == loop;
 }
 
 /// The turns of `span`, whole steps, from the last one to the first.
@@ -524,6 +512,7 @@ void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
   // still to be read.
   if (!tiling.inBlocks() && outputs.size() == kernel.results().size())
     markInPlace(kernel, root);
+  markBehind(kernel, root, tiling, outputs);
 }
 
 } // namespace keratin

@@ -30,6 +30,12 @@ void storeOutputs(LaneReader &reader, mlir::linalg::GenericOp root,
 /// Whether `outputs` are one, that has a place for each sum of `root`.
 bool holdsSums(mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs);
 
+/// The loop of `root` that windows go along from the last rows to the first:
+/// that outside of the rows of a tile. Null for what is no window, and where
+/// there is no such loop.
+std::optional<unsigned> loopOfBackwardTiles(mlir::linalg::GenericOp root,
+                                            const Tiling &tiling);
+
 /// Emits the loops of `root` as `tiling` says; each tile is a rectangle of
 /// rows and vectors of columns, from which the outputs are computed and stored.
 void emitTiles(Kernel &kernel, mlir::linalg::GenericOp root,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <random>
 
 using namespace keratin;
 
@@ -86,6 +87,82 @@ TEST(ArenaLayout, SearchesAmongOrders) {
   ASSERT_TRUE(succeeded(layout));
   EXPECT_FALSE(collides(requests, *layout, 1));
   EXPECT_EQ(layout->bytes, layout->least);
+}
+
+// The second lies over the end of the first, the third over that of the second.
+TEST(ArenaLayout, LaysOneOverAnother) {
+  ArenaRequest requests[] = {
+      {{1024, 0}, {0, 2}},
+      {{512, 0}, {2, 4}, /*over=*/0, /*bytesBehind=*/600},
+      {{256, 0}, {4, 6}, /*over=*/1, /*bytesBehind=*/320}};
+  auto layout = layoutArena(requests, alignment);
+  ASSERT_TRUE(succeeded(layout));
+  EXPECT_TRUE(layout->liesOver);
+  EXPECT_EQ(layout->offsets[1].fixed, layout->offsets[0].fixed + 640);
+  EXPECT_EQ(layout->offsets[2].fixed, layout->offsets[1].fixed + 320);
+  EXPECT_EQ(layout->bytes, (BatchSize{1216, 0}));
+  EXPECT_EQ(layout->least, (BatchSize{1152, 0}));
+}
+
+// Neither of the two shares a byte with a third that lives beside it.
+TEST(ArenaLayout, KeepsOthersApartFromBoth) {
+  llvm::SmallVector<ArenaRequest> requests;
+  for (unsigned i = 0; i < 40; ++i) {
+    requests.push_back({{64 + (i * 37) % 911, 0}, {i, i + 1 + (i * 7) % 5}});
+    if (i % 4 == 3) {
+      unsigned last = requests.back().life.last, of = requests.size() - 1;
+      requests.push_back({{64 + (i * 53) % 511, 0},
+                          {last, last + 2},
+                          of,
+                          requests.back().bytes.fixed / 2});
+    }
+  }
+  auto layout = layoutArena(requests, alignment);
+  ASSERT_TRUE(succeeded(layout));
+  ASSERT_TRUE(layout->liesOver);
+  auto begin = [&](size_t i) { return layout->offsets[i].fixed; };
+  for (size_t i = 0; i < requests.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (requests[i].life.overlaps(requests[j].life)) {
+        bool apart = begin(i) >= begin(j) + requests[j].bytes.fixed ||
+                     begin(j) >= begin(i) + requests[i].bytes.fixed;
+        EXPECT_TRUE(requests[i].over == j || apart) << i << " and " << j;
+        if (requests[i].over == j) {
+          EXPECT_GE(begin(i), begin(j) + requests[i].bytesBehind);
+        }
+      }
+  EXPECT_GE(layout->bytes.fixed, layout->least.fixed);
+}
+
+// An order that is good for requests beside one another may have no room for
+// two of them together.
+TEST(ArenaLayout, TakesNoMoreForOneOverAnother) {
+  std::minstd_rand random;
+  auto below = [&](unsigned count) { return unsigned(random()) % count; };
+  unsigned beside = 0;
+  for (unsigned turn = 0; turn < 60; ++turn) {
+    llvm::SmallVector<ArenaRequest> requests;
+    for (unsigned moment = 0; moment < 8; ++moment) {
+      unsigned last = moment + 1 + below(3);
+      requests.push_back({{64 * (1 + below(9)), 0}, {moment, last}});
+      unsigned of = requests.size() - 1;
+      if (below(2) == 0)
+        requests.push_back({{64 * (1 + below(9)), 0},
+                            {last, last + below(4)},
+                            of,
+                            64 * int64_t(below(4))});
+    }
+    auto layout = layoutArena(requests, alignment);
+    ASSERT_TRUE(succeeded(layout));
+    beside += !layout->liesOver;
+    for (ArenaRequest &request : requests)
+      request.over.reset();
+    auto without = layoutArena(requests, alignment);
+    ASSERT_TRUE(succeeded(without));
+    EXPECT_LE(layout->bytes.fixed, without->bytes.fixed);
+  }
+  EXPECT_GT(beside, 0u);
+  EXPECT_LT(beside, 30u);
 }
 
 TEST(ArenaLayout, OfNothingIsEmpty) {

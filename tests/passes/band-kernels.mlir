@@ -355,3 +355,60 @@ func.func private @kernel.pool_little(%x: tensor<32x28x28x32xf32>, %w: tensor<2x
 // Only beside the rows of the band.
 // CHECK:       func.func private @kernel.pool.rows14(
 // CHECK:         tensor.pad %{{.+}} low[0, 0, 1, 0] high[0, 0, 1, 0]
+
+// -----
+
+#all = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+#window = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 + d4, d2 + d5, d3)>
+#taps = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, d3)>
+#image = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+
+// The last band begins where it ends with the rows, in front of their border:
+// with the 80th of 107. Each is made in its place.
+// CHECK-LABEL: func.func @bordered(
+// CHECK:         scf.for
+// CHECK:           %[[FIRST:.+]] = arith.minsi %{{.+}}, %c80
+// CHECK:           %[[PLACE:.+]] = arith.addi %[[FIRST]], %c1
+// CHECK:           tensor.extract_slice %{{.+}}[0, %[[FIRST]], 0, 0] [1, 29, 112, 64]
+// CHECK:           func.call @kernel.over.rows27(
+// CHECK:           %[[MADE:[a-z0-9]+]] = func.call @kernel.square.rows27(
+// CHECK:           tensor.insert_slice %[[MADE]] into %{{.+}}[0, %[[PLACE]], 0, 0] [1, 27, 112, 64]
+// LOOPS-LABEL: func.func private @bands.kernel.over.rows27(
+// LOOPS:         call @kernel.square.rows27(
+// LOOPS-NOT:     memref.copy
+// LOOPS:         return
+func.func @bordered(%x: tensor<1x109x112x64xf32>) -> tensor<1x109x112x64xf32> {
+  %k = arith.constant dense<0.25> : tensor<3x3x64xf32>
+  %o = tensor.empty() : tensor<1x107x110x64xf32>
+  %y = call @kernel.over(%x, %k, %o) {ktn.flops = array<i64: 13939200, 0>, ktn.bytes = array<i64: 6310912, 0>} : (tensor<1x109x112x64xf32>, tensor<3x3x64xf32>, tensor<1x107x110x64xf32>) -> tensor<1x107x110x64xf32>
+  %e = tensor.empty() : tensor<1x109x112x64xf32>
+  %t = call @kernel.square(%y, %e) {ktn.flops = array<i64: 802816, 0>, ktn.bytes = array<i64: 6422528, 0>} : (tensor<1x107x110x64xf32>, tensor<1x109x112x64xf32>) -> tensor<1x109x112x64xf32>
+  return %t : tensor<1x109x112x64xf32>
+}
+func.func private @kernel.square(%x: tensor<1x107x110x64xf32>, %out: tensor<1x109x112x64xf32>) -> tensor<1x109x112x64xf32> attributes {ktn.kernel = "elementwise"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x107x110x64xf32>
+  %0 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%x : tensor<1x107x110x64xf32>) outs(%e : tensor<1x107x110x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %1 = arith.mulf %a, %a : f32
+    linalg.yield %1 : f32
+  } -> tensor<1x107x110x64xf32>
+  %p = tensor.pad %0 low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x107x110x64xf32> to tensor<1x109x112x64xf32>
+  return %p : tensor<1x109x112x64xf32>
+}
+func.func private @kernel.over(%x: tensor<1x109x112x64xf32>, %w: tensor<3x3x64xf32> {ktn.constant}, %out: tensor<1x107x110x64xf32>) -> tensor<1x107x110x64xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x107x110x64xf32>) -> tensor<1x107x110x64xf32>
+  %0 = linalg.generic {indexing_maps = [#window, #taps, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%x, %w : tensor<1x109x112x64xf32>, tensor<3x3x64xf32>) outs(%f : tensor<1x107x110x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<1x107x110x64xf32>
+  return %0 : tensor<1x107x110x64xf32>
+}
