@@ -81,12 +81,61 @@ bool Classifier::holdsShared(int64_t most) {
   return bytes <= most;
 }
 
+/// Whether the second cache holds all that rows share, and each row is read as
+/// it is in memory: then there is no need to keep in the first cache what tiles
+/// read.
+bool Classifier::holdsWeights() {
+  return holdsShared(weightBlockBytes) &&
+         llvm::none_of(accesses, [&](const Access &access) {
+           return access.dependsOn(*tiling.row) &&
+                  along(access, *tiling.row) == LaneAccess::Contiguous;
+         });
+}
+
 /// The reductions that are loops.
 void Classifier::pickReductions() {
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
     if (isReduction(loop) && !llvm::is_contained(tiling.taps, loop) &&
         !(tiling.reducesLanes && loop == tiling.lane))
       tiling.reductions.push_back(loop);
+}
+
+/// Columns of which the first cache holds what a tile of a window reads and
+/// writes until its neighbour reads a part of that again; 0 where it holds all
+/// of them anyway, where there is no such part, and where runs of memory should
+/// be as long as they can.
+int64_t Classifier::columnsOfWindows() {
+  constexpr int64_t firstCache = 32 << 10, secondCache = 1 << 20, fewest = 4;
+  std::optional<int64_t> columns = extent(tiling.lane);
+  if (!tiling.outerRow || !tiling.reductions.empty() || !columns)
+    return 0;
+  std::optional<WindowWay> ways[2] = {windowAlong(*tiling.outerRow),
+                                      windowAlong(*tiling.row)};
+  int64_t heights[2] = {tiling.size.outerRows, tiling.size.rows};
+  int64_t read = 1, all = bytesOf(root->getResult(0));
+  for (auto [way, height] : llvm::zip_equal(ways, heights)) {
+    if (!way || !way->extent)
+      return 0;
+    read *= (height - 1) * way->step + (way->taps - 1) * way->tapStep + 1;
+  }
+  for (const Access &access : accesses)
+    all = llvm::SaturatingAdd<uint64_t>(all, bytesOf(access.tensor));
+  bool overlaps = (ways[1]->taps - 1) * ways[1]->tapStep >= ways[1]->step &&
+                  *ways[1]->extent > heights[1];
+  int64_t vector = int64_t(tiling.size.vectors) * tiling.lanes;
+  int64_t bytes =
+      vector *
+      llvm::divideCeil(
+          getElementTypeOrSelf(root->getResult(0)).getIntOrFloatBitWidth(), 8);
+  int64_t most = firstCache / (bytes * (read + heights[0] * heights[1]));
+  int64_t vectors = llvm::divideCeil(*columns, vector);
+  if (!overlaps || all > secondCache || most < fewest || vectors <= most)
+    return 0;
+  // Blocks of about one size, and as many for each of some threads.
+  int64_t blocks = llvm::divideCeil(vectors, most);
+  if (kernel.hasParts())
+    blocks = llvm::alignTo(blocks, 4);
+  return llvm::divideCeil(vectors, blocks) * vector;
 }
 
 /// What rows share stays in the cache, so it is outside of them: first the
@@ -115,6 +164,8 @@ void Classifier::orderLoops() {
     tiling.levels.append(after);
     if (tiling.outerRow)
       tiling.levels.push_back({Tiling::Kind::Rows, *tiling.outerRow});
+    if (int64_t step = columnsOfWindows())
+      tiling.levels.push_back({Tiling::Kind::Blocks, tiling.lane, step});
     tiling.levels.push_back(rows);
     tiling.levels.push_back(columns);
     return;
@@ -233,7 +284,8 @@ void Classifier::blockReductions() {
     // A panel has its place before anything is known.
     if (bytes <= most && !(tiling.panel && !panelFits()))
       return;
-  } else if (bytes <= cacheBytes) {
+  } else if (bytes <= cacheBytes ||
+             (bytes <= weightBlockBytes && holdsWeights())) {
     return;
   }
   int64_t depth = 1, below = 1;

@@ -57,6 +57,7 @@ private:
   void prefetchRow(mlir::Value row, mlir::Value memref,
                    llvm::ArrayRef<mlir::AffineExpr> position, bool isWrite);
   void prefetchAdded();
+  int64_t stepsForPlaces();
   bool asksForPlaces(const Output &output);
   void prefetchPlaces();
   void prefetchFar();

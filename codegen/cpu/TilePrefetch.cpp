@@ -383,6 +383,26 @@ void TileEmitter::prefetchAdded() {
                   /*isWrite=*/false);
 }
 
+/// How many steps of a tile ask for where its outputs go, or, where a reduction
+/// is in blocks, for the sums that the next tile begins with.
+int64_t TileEmitter::stepsForPlaces() {
+  if (!tiling.inBlocks())
+    return std::max<int64_t>(staticLoopExtent(root, tiling.reductions.back()),
+                             0);
+  int64_t steps = 1;
+  for (unsigned loop :
+       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
+    int64_t turns = staticLoopExtent(root, loop);
+    if (isFromBlockToBlock(loop))
+      turns = ShapedType::isDynamic(turns) ? tiling.blockStep
+                                           : std::min(turns, tiling.blockStep);
+    if (ShapedType::isDynamic(turns))
+      return 0;
+    steps *= turns;
+  }
+  return steps;
+}
+
 /// Whether the steps of this tile ask for where `output` goes: a store has to
 /// wait for its cache line as a load has, if no cache near holds it. At once
 /// they would keep the loads of the next tile from the buffers that those need.
@@ -391,29 +411,35 @@ bool TileEmitter::asksForPlaces(const Output &output) {
   constexpr unsigned leastRows = 4; // fewer have loads enough to do
   auto type = cast<MemRefType>(output.destination.getType());
   if (!tiling.row || rows() < leastRows || tiling.outerRow ||
-      !tiling.taps.empty() || tiling.reducesLanes || tiling.inBlocks() ||
+      !tiling.taps.empty() || tiling.reducesLanes || isPartOfSums ||
       tiling.reductions.empty() || type.getElementTypeBitWidth() < 8)
     return false;
-  int64_t steps = staticLoopExtent(root, tiling.reductions.back());
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   for (int64_t size : type.getShape())
     bytes = llvm::SaturatingMultiply<uint64_t>(
         bytes, ShapedType::isDynamic(size) ? 1 : size);
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  return !ShapedType::isDynamic(steps) && steps >= int64_t(rows()) &&
-         bytes >= leastBytes &&
+  return stepsForPlaces() >= int64_t(rows()) && bytes >= leastBytes &&
          laneAccess(type, atPoint(output.place, pointOf(0, 0, taps)),
                     tiling.lane) == LaneAccess::Contiguous;
 }
 
-/// Asks for a row of where this tile goes.
+/// Asks for a row of where this tile goes. Sums that are there already are read
+/// when a tile begins, so it is the next tile whose rows are asked for.
 void TileEmitter::prefetchPlaces() {
   Value row;
   for (const Output &output : outputs) {
     if (!asksForPlaces(output))
       continue;
-    if (!row)
+    if (!row && tiling.inBlocks()) {
+      auto [step, steps] = stepOfTile();
+      unsigned perRow = llvm::Log2_64(uint64_t(steps) / rows());
+      row = arith::ShRUIOp::create(b, loc, step, kernel.index(perRow));
+      row = least(row, rows() - 1);
+      row = arith::AddIOp::create(b, loc, row, kernel.index(innerRows));
+    } else if (!row) {
       row = rowOfStep();
+    }
     prefetchRow(row, output.destination, output.place, /*isWrite=*/true);
   }
 }

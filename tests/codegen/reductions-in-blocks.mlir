@@ -1,0 +1,106 @@
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// Weights that are only known when the code runs, and that the second cache
+// holds: sums are complete when they are stored.
+// CHECK-LABEL: func private @near_weights(
+// CHECK:         scf.for %{{.+}} = %c0{{.*}} to %c576 step %c1 iter_args
+// CHECK-NOT:     scf.if
+// CHECK:         return
+func.func private @near_weights(%x: tensor<512x576xf32>, %w: tensor<576x64xf32>, %out: tensor<512x64xf32>) -> tensor<512x64xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512x64xf32>) -> tensor<512x64xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<512x576xf32>, tensor<576x64xf32>) outs(%start : tensor<512x64xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<512x64xf32>
+  return %sum : tensor<512x64xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// More of them: what tiles read stays in the first cache in blocks of the sum.
+// CHECK-LABEL: func private @far_weights(
+// CHECK:         scf.for %[[FROM:.+]] = %c0{{.*}} to %c576 step %c192
+// CHECK:           %[[TO:.+]] = arith.minui
+// CHECK:           scf.if
+// CHECK:           scf.for %{{.+}} = %[[FROM]] to %[[TO]] step %c1 iter_args
+func.func private @far_weights(%x: tensor<512x576xf32>, %w: tensor<576x256xf32>, %out: tensor<512x256xf32>) -> tensor<512x256xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512x256xf32>) -> tensor<512x256xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<512x576xf32>, tensor<576x256xf32>) outs(%start : tensor<512x256xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<512x256xf32>
+  return %sum : tensor<512x256xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// A tile begins with the sums of the blocks before. Where those are many, the
+// steps of a tile ask for those of the next one.
+// CHECK-LABEL: func private @many_sums(
+// CHECK:         scf.if
+// CHECK:         scf.for %[[STEP:.+]] = %[[FROM:.+]] to %{{.+}} step %c1 iter_args
+// CHECK:           %[[SINCE:.+]] = arith.subi %[[STEP]], %[[FROM]]
+// CHECK:           %[[TURN:.+]] = arith.shrui %{{.+}}, %c
+// CHECK:           %[[ROW:.+]] = arith.minui %[[TURN]], %c
+// CHECK:           %[[NEXT:.+]] = arith.addi %[[ROW]], %c
+// CHECK:           %[[PLACE:.+]] = arith.addi %{{.+}}, %[[NEXT]]
+// CHECK:           memref.prefetch %arg2[%[[PLACE]], %{{.+}}], write, locality<3>, data
+// CHECK:           scf.yield
+// CHECK-NOT:     write, locality
+// CHECK:         scf.for
+func.func private @many_sums(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>, %out: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1024x1024xf32>, tensor<1024x1024xf32>) outs(%start : tensor<1024x1024xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1024x1024xf32>
+  return %sum : tensor<1024x1024xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// Those of few are near.
+// CHECK-LABEL: func private @few_sums(
+// CHECK:         scf.if
+// CHECK-NOT:     write, locality
+// CHECK:         return
+func.func private @few_sums(%x: tensor<128x1024xf32>, %w: tensor<1024x512xf32>, %out: tensor<128x512xf32>) -> tensor<128x512xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<128x512xf32>) -> tensor<128x512xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<128x1024xf32>, tensor<1024x512xf32>) outs(%start : tensor<128x512xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<128x512xf32>
+  return %sum : tensor<128x512xf32>
+}
