@@ -5,9 +5,7 @@
 //
 // What does not fit in the second cache is read in some runs side by side, each
 // of which has a vector of partial results: one alone leaves most of the lines
-// that a core can wait for unused. Blocks of them are added up in one order,
-// and gone through in two: calls alternate, so that each begins with what the
-// one before it left in the cache.
+// that a core can wait for unused.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Classifier.h"
@@ -15,7 +13,6 @@
 #include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -44,7 +41,6 @@ private:
     unsigned loop;
     int64_t apart;
     SmallVector<Access> accesses;
-    int64_t block = 0; ///< turns of a block; 0 where calls do not alternate
   };
 
   bool isReduction(unsigned loop) {
@@ -52,14 +48,11 @@ private:
   }
   void pickRuns();
   int64_t stepOfRun();
-  void pickBlocks();
   void emitLevel(unsigned number);
   void emitElement();
   Sums reduce(ArrayRef<unsigned> loops, Sums sums);
   Sums alongLane(Sums sums);
-  Sums inRuns();
   Sums alongLaneInRuns(Sums sums);
-  void addRest(Sums &sums);
   Position pointOf(int64_t offset, int64_t run);
   void addVector(Value &sum, int64_t offset, unsigned width, int64_t run = 0);
   Value identity(unsigned width) { return combiner.identity(b, width); }
@@ -73,7 +66,6 @@ private:
   ArrayRef<Output> outputs;
   Combiner combiner;
   std::optional<Runs> runs;
-  std::pair<Value, Value> block; ///< of the loop that runs are parts of
 };
 } // namespace
 
@@ -122,28 +114,9 @@ void LaneReduction::pickRuns() {
     bool isWhole = loop == tiling.lane || extent % runsAtOnce == 0;
     if (isWhole &&
         runs->apart * bytesApart(found.accesses[0], loop) >= leastApart)
-      return pickBlocks();
+      return;
     runs.reset();
   }
-}
-
-/// Blocks are small beside the second cache; where all is much larger than
-/// that, too small a part is in it to gain anything.
-void LaneReduction::pickBlocks() {
-  constexpr int64_t blockBytes = 256 << 10, mostBytes = 16 << 20;
-  bool isOutermost =
-      tiling.reductions.empty() || runs->loop == tiling.reductions.front();
-  bool isOne = llvm::all_of(tiling.levels, [&](const Tiling::Level &level) {
-    return staticLoopExtent(root, level.loop) == 1;
-  });
-  int64_t bytes = 0;
-  for (const Access &access : runs->accesses)
-    bytes = std::max(bytes, bytesOf(access.tensor));
-  if (!isOutermost || !isOne || bytes > mostBytes)
-    return;
-  int64_t step = runs->loop == tiling.lane ? stepOfRun() : 1;
-  int64_t blocks = llvm::divideCeil(bytes, blockBytes);
-  runs->block = llvm::alignTo(llvm::divideCeil(runs->apart, blocks), step);
 }
 
 void LaneReduction::run() {
@@ -174,10 +147,9 @@ void LaneReduction::emitLevel(unsigned number) {
 LaneReduction::Sums LaneReduction::reduce(ArrayRef<unsigned> loops, Sums sums) {
   if (loops.empty())
     return runs ? alongLaneInRuns(std::move(sums)) : alongLane(std::move(sums));
-  Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
-  if (runs && runs->loop == loops[0])
-    std::tie(from, to) = block;
-  return emitLoop(b, loc, from, to, kernel.index(1), sums,
+  Value to = runs && runs->loop == loops[0] ? kernel.index(runs->apart)
+                                            : kernel.loopExtent(root, loops[0]);
+  return emitLoop(b, loc, kernel.index(0), to, kernel.index(1), sums,
                   [&](Value iv, ValueRange inner) {
                     LaneReader::Scope scope(reader);
                     reader.bind(loops[0], iv);
@@ -267,10 +239,9 @@ LaneReduction::Sums LaneReduction::alongLane(Sums sums) {
 LaneReduction::Sums LaneReduction::alongLaneInRuns(Sums sums) {
   constexpr int64_t bytesAhead = 512;
   unsigned lanes = tiling.lanes;
+  bool splitsLane = runs->loop == tiling.lane;
   int64_t extent = staticLoopExtent(root, tiling.lane), step = stepOfRun();
-  Value from = kernel.index(0), to = kernel.index(extent / step * step);
-  if (runs->loop == tiling.lane)
-    std::tie(from, to) = block;
+  int64_t whole = splitsLane ? runs->apart : extent / step * step;
   auto prefetch = [&](int64_t run) {
     for (const Access &access : runs->accesses) {
       Value memref = kernel.memrefOf(access.tensor);
@@ -280,8 +251,8 @@ LaneReduction::Sums LaneReduction::alongLaneInRuns(Sums sums) {
                       /*isWrite=*/false);
     }
   };
-  sums = emitLoop(b, loc, from, to, kernel.index(step), sums,
-                  [&](Value iv, ValueRange inner) {
+  sums = emitLoop(b, loc, kernel.index(0), kernel.index(whole),
+                  kernel.index(step), sums, [&](Value iv, ValueRange inner) {
                     LaneReader::Scope scope(reader);
                     reader.bind(tiling.lane, iv);
                     Sums next(inner);
@@ -292,85 +263,27 @@ LaneReduction::Sums LaneReduction::alongLaneInRuns(Sums sums) {
                     }
                     return next;
                   });
-  if (runs->loop == tiling.lane) {
-    if (runs->block == 0)
-      addRest(sums);
-    return sums;
-  }
-  LaneReader::Scope scope(reader);
-  reader.bind(tiling.lane, to);
-  for (auto [run, sum] : llvm::enumerate(sums))
-    for (int64_t done = extent / step * step, offset = 0;
-         done + offset < extent; offset += lanes)
-      addVector(sum, offset, std::min<int64_t>(lanes, extent - done - offset),
-                int64_t(run));
-  return sums;
-}
-
-/// Adds what is left along the lane behind the last of its runs.
-void LaneReduction::addRest(Sums &sums) {
-  int64_t done = runs->apart * runsAtOnce;
-  int64_t extent = staticLoopExtent(root, tiling.lane), lanes = tiling.lanes;
+  // What is left of each run, or behind the last one.
+  int64_t done = splitsLane ? whole * runsAtOnce : whole;
   LaneReader::Scope scope(reader);
   reader.bind(tiling.lane, kernel.index(done));
-  for (int64_t offset = 0; done + offset < extent; offset += lanes)
-    addVector(sums[offset / lanes % int64_t(sums.size())], offset,
-              std::min(lanes, extent - done - offset));
-}
-
-/// The sums of all runs, or of their blocks in whichever order this call goes
-/// through them, added up in one.
-LaneReduction::Sums LaneReduction::inRuns() {
-  auto identities = [&](int64_t count) {
-    return Sums(count, identity(tiling.lanes));
-  };
-  Value from = kernel.index(0), end = kernel.index(runs->apart);
-  if (runs->block == 0) {
-    block = {from, end};
-    return reduce(tiling.reductions, identities(runsAtOnce));
+  for (auto [run, sum] : llvm::enumerate(sums)) {
+    int64_t first = splitsLane ? int64_t(run) * lanes : 0;
+    int64_t next = splitsLane ? runsAtOnce * int64_t(lanes) : lanes;
+    for (int64_t offset = first; done + offset < extent; offset += next)
+      addVector(sum, offset, std::min<int64_t>(lanes, extent - done - offset),
+                splitsLane ? 0 : int64_t(run));
   }
-  int64_t blocks = llvm::divideCeil(runs->apart, runs->block);
-  Value count = kernel.index(blocks), one = kernel.index(1), parts;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&kernel.to().front());
-    auto vector = cast<VectorType>(identity(tiling.lanes).getType());
-    auto type = MemRefType::get({blocks, vector.getDimSize(0)},
-                                vector.getElementType());
-    parts = memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64));
-  }
-  Value back = kernel.goesBack();
-  emitLoop(b, loc, from, count, one, {}, [&](Value number, ValueRange) -> Sums {
-    LaneReader::Scope scope(reader);
-    number = mirrored(kernel, number, from, count, back);
-    Value turns = kernel.index(runs->block);
-    Value first = arith::MulIOp::create(b, loc, number, turns);
-    Value last = arith::AddIOp::create(b, loc, first, turns);
-    block = {first, arith::MinUIOp::create(b, loc, last, end)};
-    Sums sums = reduce(tiling.reductions, identities(runsAtOnce));
-    vector::StoreOp::create(b, loc, combiner.joinAll(b, std::move(sums)), parts,
-                            ValueRange{number, from});
-    return {};
-  });
-  Sums all = emitLoop(b, loc, from, count, one, identities(1),
-                      [&](Value number, ValueRange sum) -> Sums {
-                        Value part = vector::LoadOp::create(
-                            b, loc, cast<VectorType>(sum[0].getType()), parts,
-                            ValueRange{number, from});
-                        return {combiner.join(b, sum[0], part)};
-                      });
-  if (runs->loop == tiling.lane)
-    addRest(all);
-  return all;
+  return sums;
 }
 
 void LaneReduction::emitElement() {
   LaneReader::Scope scope(reader);
-  Sums sums(tiling.size.vectors, identity(tiling.lanes));
+  Sums sums(runs ? runsAtOnce : tiling.size.vectors, identity(tiling.lanes));
   bool dynamic = ShapedType::isDynamic(staticLoopExtent(root, tiling.lane));
   if (dynamic)
     sums.push_back(identity(0));
-  sums = runs ? inRuns() : reduce(tiling.reductions, std::move(sums));
+  sums = reduce(tiling.reductions, std::move(sums));
   Value rest = dynamic ? sums.pop_back_val() : Value();
   Value total = combiner.joinLanes(b, combiner.joinAll(b, std::move(sums)));
   if (dynamic)

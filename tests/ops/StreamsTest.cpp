@@ -1,7 +1,7 @@
 //===- StreamsTest.cpp - tensors that no near cache holds -----------------===//
 //
-// A sum of much memory goes in several runs side by side, in an order that is
-// another one in each call: its bits are the same.
+// A sum of much memory goes in several runs side by side. Elements are computed
+// once each, whatever is asked for ahead of them.
 //
 //===----------------------------------------------------------------------===//
 #include "FormTest.h"
