@@ -249,7 +249,8 @@ def SplitWindows : Pass<"ktn-split-windows", "::mlir::func::FuncOp"> {
         y[w, (t, o)] = sum over c of x[w, c] * k[t, c, o]
         z[w, o]      = sum over t of y[w + t, (t, o)]
 
-    A cost model chooses the taps: none, those of the innermost way of the window, of the innermost two, and so on.
+    A cost model chooses the taps: none, those of the innermost way of the window, of the innermost two, and so on. None where
+    vectors along the inputs are cheaper, of which there must be enough to fill one.
 
     Requires: `ktn-lower-to-linalg`.
   }];

@@ -143,6 +143,34 @@ double costOf(const Window &window, ArrayRef<Way> apart, int64_t lanes) {
              : products + ofTap * double(taps) + ofColumn * double(columns);
 }
 
+/// The same where vectors go along the inputs, which takes as many of them, and
+/// adds up the lanes of each (codegen/cpu/NarrowProducts.h). Null where inputs
+/// fill none, or weights no cache.
+std::optional<double> costAlongInputs(const Window &window, int64_t lanes) {
+  constexpr double ofLoads = 1.1, ofOutput = 2.5, ofPlace = 2;
+  constexpr int64_t mostBytes = 256 << 10;
+  linalg::GenericOp op = window.op;
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  auto input = dyn_cast<AffineDimExpr>(
+      op.getMatchingIndexingMap(op.getDpsInputOperand(0)).getResults().back());
+  auto types = op.getIteratorTypesArray();
+  if (!input || types[input.getPosition()] != utils::IteratorType::reduction ||
+      extents[input.getPosition()] < lanes)
+    return std::nullopt;
+  int64_t outputs = extents[window.output], vectors = 1;
+  for (auto [loop, extent] : llvm::enumerate(extents)) {
+    if (types[loop] != utils::IteratorType::reduction)
+      continue;
+    vectors = llvm::SaturatingMultiply<uint64_t>(
+        vectors, loop == input.getPosition() ? llvm::divideCeil(extent, lanes)
+                                             : uint64_t(extent));
+  }
+  if (llvm::SaturatingMultiply<uint64_t>(vectors * lanes, outputs) >
+      mostBytes / sizeof(float))
+    return std::nullopt;
+  return double(outputs) * (double(vectors) * ofLoads + ofOutput) + ofPlace;
+}
+
 /// The weights with the loops `order` from the outermost on, and `taps` and the
 /// outputs as one axis behind them.
 Value reorder(OpBuilder &b, const Window &window, ArrayRef<unsigned> order,
@@ -320,6 +348,8 @@ struct SplitWindows : impl::SplitWindowsBase<SplitWindows> {
       if (outputs < 2 || outputs >= lanes)
         continue;
       double best = worthIt * costOf(*window, {}, lanes);
+      if (std::optional<double> cost = costAlongInputs(*window, lanes))
+        best = std::min(best, *cost);
       size_t apart = 0;
       ArrayRef<Way> ways = window->ways;
       for (size_t count = 1; count <= ways.size(); ++count)

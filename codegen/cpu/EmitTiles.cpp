@@ -156,13 +156,21 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
     emitDots(kernel, root, *plan, outputs);
     return true;
   }
-  if (std::optional<WinogradPlan> plan =
-          planWinograd(kernel, root, unit, winograd)) {
-    emitWinograd(kernel, root, *plan, outputs);
+  std::optional<NarrowPlan> narrow = planNarrow(kernel, root, unit);
+  // Transforms of an image, which are the same for any number of columns, cost
+  // more than they save of so few.
+  bool isVeryNarrow =
+      narrow && staticLoopExtent(root, narrow->column) * 2 <= narrow->lanes &&
+      (winograd == Winograd::Auto || winograd == Winograd::Off);
+  std::optional<WinogradPlan> transformed;
+  if (!isVeryNarrow)
+    transformed = planWinograd(kernel, root, unit, winograd);
+  if (transformed) {
+    emitWinograd(kernel, root, *transformed, outputs);
     return true;
   }
-  if (std::optional<NarrowPlan> plan = planNarrow(kernel, root, unit)) {
-    emitNarrow(kernel, root, *plan, outputs);
+  if (narrow) {
+    emitNarrow(kernel, root, *narrow, outputs);
     return true;
   }
   std::optional<Tiling> tiling =

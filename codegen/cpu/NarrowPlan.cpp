@@ -26,6 +26,14 @@ private:
   bool findFactors();
   bool pickLane();
   bool pickSize();
+  /// Whether `input` is read at loops, not through a window.
+  bool isPlain(OpOperand *input) {
+    return llvm::all_of(accesses, [&](const Access &access) {
+      return access.operand != input ||
+             llvm::all_of(access.position,
+                          llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
+    });
+  }
   /// Whether the root reads `input` itself.
   bool isDirect(OpOperand *input) {
     return llvm::any_of(accesses, [&](const Access &access) {
@@ -142,6 +150,9 @@ bool NarrowPlanner::pickLane() {
       fits &= access.operand == right && classifier.canPack(access, loop);
       plan.packed = right;
     }
+    // Windows that a row has one for each element share what they read, row
+    // after row.
+    fits &= plan.packed || isPlain(right);
     if (fits)
       lane = loop;
   }
@@ -267,16 +278,19 @@ bool NarrowPlanner::pickSize() {
   if (llvm::SaturatingMultiply<uint64_t>(depth, columns) * bits / 8 > mostBytes)
     return false;
 
-  int64_t mostSums = int64_t(unit.registers) * 3 / 4;
+  // Sums, what stays in registers beside them, and what comes by.
+  auto fits = [&](Tile tile) {
+    return tile.rows * tile.columns + std::min(tile.rows, tile.columns) + 1 <=
+           int64_t(unit.registers);
+  };
   double best = 0;
-  for (int64_t blocks = llvm::divideCeil(columns, plan.lanes);
-       blocks <= columns; ++blocks) {
-    int64_t width = llvm::divideCeil(columns, blocks);
-    for (int64_t high = 1; high <= std::max<int64_t>(mostSums / width, 1) &&
-                           high <= rows.value_or(high);
+  for (int64_t width = std::min<int64_t>(columns, plan.lanes); width > 0;
+       --width) {
+    // Of blocks of about one size.
+    if (llvm::divideCeil(columns, llvm::divideCeil(columns, width)) != width)
+      continue;
+    for (int64_t high = 1; high <= rows.value_or(high) && fits({high, width});
          ++high) {
-      if (width > mostSums)
-        continue;
       Tile tile = {high, width};
       double slots = rows ? slotsOf(*rows, tile)
                           : slotsOf(manyRows, tile) + 4 * slotsOf(1, tile);

@@ -318,15 +318,19 @@ void NarrowEmitter::prefetchRows() {
   }
 }
 
-/// One vector of the sum: each column in turn meets all rows.
+/// One vector of the sum for all rows and columns. Of which there are fewer
+/// stay in registers, the others come by.
 NarrowEmitter::Sums NarrowEmitter::step(Sums sums) {
-  for (int64_t column = 0; column < columns; ++column)
-    for (int64_t row = 0; row < rows; ++row) {
-      Value &sum = sums[size_t(row * columns + column)];
-      Lanes next = reader.evaluate(root, pointOf(row, column), {{sum, {}}},
-                                   plan.lanes)[0];
-      sum = reader.materialize(next, plan.lanes);
-    }
+  bool rowsStay = rows <= columns;
+  int64_t inner = std::min(rows, columns);
+  for (int64_t number = 0; number < rows * columns; ++number) {
+    int64_t row = rowsStay ? number % inner : number / inner;
+    int64_t column = rowsStay ? number / inner : number % inner;
+    Value &sum = sums[size_t(row * columns + column)];
+    Lanes next =
+        reader.evaluate(root, pointOf(row, column), {{sum, {}}}, plan.lanes)[0];
+    sum = reader.materialize(next, plan.lanes);
+  }
   return sums;
 }
 

@@ -7,14 +7,14 @@
 #y = affine_map<(m, n, k) -> (m, n)>
 
 // Of few columns the vectors go along the sum, and weights are packed in blocks
-// of it: four rows and five columns make twenty vectors. Four turns make one
+// of it: five rows and five columns make 25 vectors. Four turns make one
 // vector of those of two rows, each of which meets what follows.
 // CHECK-LABEL: func private @classes(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<64x512xf32>
 // CHECK-SAME:    %[[W:[^:]+]]: memref<32x10x16xf32> {ktn.constant, ktn.packed = {block = 16 : i64, dim = 0 : i64}, ktn.unpacked_type = tensor<512x10xf32>}
-// CHECK:         scf.for {{.+}} = %c0{{.*}} to %c64{{.*}} step %c4
+// CHECK:         scf.for {{.+}} = %c0{{.*}} to %c60{{.*}} step %c5
 // CHECK:           scf.for {{.+}} = %c0{{.*}} to %c10{{.*}} step %c5
-// CHECK:             scf.for %[[STEP:.+]] = %c0{{.*}} to %c32{{.*}} step %c1{{.*}} -> ({{((vector<16xf32>(, )?){20})}})
+// CHECK:             scf.for %[[STEP:.+]] = %c0{{.*}} to %c32{{.*}} step %c1{{.*}} -> ({{((vector<16xf32>(, )?){25})}})
 // CHECK:               %[[K:.+]] = arith.muli %[[STEP]], %c16
 // CHECK-DAG:           vector.load %[[X]][%{{.+}}, %[[K]]] : memref<64x512xf32>, vector<16xf32>
 // CHECK-DAG:           vector.load %[[W]][%[[STEP]], %{{.+}}, %c0{{.*}}] : memref<32x10x16xf32>, vector<16xf32>

@@ -103,11 +103,21 @@ K::Tensor transposedProduct(const K::Tensor &x, const K::Tensor &y) {
 K::Tensor batchProduct(const K::Tensor &x, const K::Tensor &y) {
   return K::batch_dot(x, y, {2, 2});
 }
-K::Tensor convolution(const K::Tensor &x, const K::Tensor &y) {
-  Array weights(DType::Float32, {3, 3, 64, 5});
+K::Tensor convolution(const K::Tensor &x, const K::Shape &kernel,
+                      int64_t stride, const char *padding) {
+  Array weights(DType::Float32, kernel);
   for (int64_t index = 0; index < weights.size(); ++index)
     weights.set(index, double(index % 23) / 23 - .4);
-  return K::conv2d(x, K::constant(weights), {2, 2}, "valid") + y;
+  return K::conv2d(x, K::constant(weights), {stride, stride}, padding);
+}
+K::Tensor strided(const K::Tensor &x, const K::Tensor &y) {
+  return convolution(x, {3, 3, 64, 5}, 2, "valid") + y;
+}
+K::Tensor colours(const K::Tensor &x, const K::Tensor &y) {
+  return convolution(x, {3, 3, 32, 3}, 1, "same") + y;
+}
+K::Tensor wideWindow(const K::Tensor &x, const K::Tensor &y) {
+  return convolution(x, {5, 7, 20, 4}, 1, "same") + y;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -117,7 +127,9 @@ INSTANTIATE_TEST_SUITE_P(
         OtherCase{"vector", {37, 523}, {1, 523}, transposedProduct},
         OtherCase{"few", {2, 130}, {19, 130}, transposedProduct},
         OtherCase{"batches", {3, 11, 200}, {3, 5, 200}, batchProduct},
-        OtherCase{"strided", {2, 17, 23, 64}, {2, 8, 11, 5}, convolution}),
+        OtherCase{"strided", {2, 17, 23, 64}, {2, 8, 11, 5}, strided},
+        OtherCase{"colours", {2, 19, 21, 32}, {2, 19, 21, 3}, colours},
+        OtherCase{"wide_window", {1, 14, 30, 20}, {1, 14, 30, 4}, wideWindow}),
     [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace

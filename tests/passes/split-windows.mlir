@@ -1,5 +1,6 @@
-// RUN: keratin-opt %s --ktn-split-windows | FileCheck %s
+// RUN: keratin-opt %s --ktn-split-windows=vector-bits=2048 | FileCheck %s
 // RUN: keratin-opt %s --ktn-split-windows=vector-bits=64 | FileCheck %s --check-prefix=NARROW
+// RUN: keratin-opt %s --ktn-split-windows | FileCheck %s --check-prefix=NARROW
 
 #x = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 + d3 * 2, d4)>
 #w = affine_map<(d0, d1, d2, d3, d4) -> (d3, d4, d2)>
@@ -20,7 +21,7 @@
 // CHECK:         %[[Y:.*]] = linalg.generic {indexing_maps = [#[[TAPS]], #[[OUT]]], {{.*}}ins(%[[V]] : tensor<?x16x4x3xf32>) outs(%{{.*}} : tensor<?x10x3xf32>)
 // CHECK:         return %[[Y]]
 //
-// Where they fill the lanes, it stays.
+// Where they fill the lanes, it stays, and where inputs do.
 // NARROW-LABEL: func @few(
 // NARROW:         linalg.generic {{.*}}ins(%{{.*}}, %{{.*}} : tensor<?x16x32xf32>, tensor<4x32x3xf32>)
 // NARROW-NEXT:    ^bb0
