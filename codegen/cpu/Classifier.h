@@ -65,6 +65,7 @@ private:
   void pickFar();
   std::optional<int64_t> elementsOfBlock(const Access &access);
   void pickNextBlocks();
+  void pickNextPanel();
   std::optional<int64_t> rowsOfColumns();
   bool paysToCopy(const Access &access, int64_t blocks, int64_t steps);
   void pickCopied();

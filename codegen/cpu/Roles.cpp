@@ -588,6 +588,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickAdded();
   pickFar();
   pickNextBlocks();
+  pickNextPanel();
   pickCopied();
   pickDirection();
   pickRuns();

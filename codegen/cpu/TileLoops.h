@@ -53,8 +53,13 @@ private:
   void emitBlocksOf(const Tiling::Level &level, bool shared, Then then);
   void prefetch();
   void prefetchRows();
-  mlir::Value rowOfStep();
-  void prefetchRow(mlir::Value row, mlir::Value memref,
+  /// A step of a tile, the row that it asks for, and how many steps do so.
+  struct StepOfRow {
+    mlir::Value step, row;
+    int64_t steps = 1;
+  };
+  StepOfRow stepOfRow();
+  void prefetchRow(const StepOfRow &at, mlir::Value memref,
                    llvm::ArrayRef<mlir::AffineExpr> position, bool isWrite);
   void prefetchAdded();
   int64_t stepsForPlaces();
@@ -62,6 +67,7 @@ private:
   void prefetchPlaces();
   void prefetchFar();
   void prefetchNextBlocks();
+  void prefetchNextPanel();
   mlir::Value flattened(mlir::Value memref);
   void prefetchWindow();
   void layOutCopies();

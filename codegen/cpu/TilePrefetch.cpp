@@ -18,6 +18,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace keratin {
@@ -263,6 +265,96 @@ void TileEmitter::prefetchNextBlocks() {
   }
 }
 
+/// A panel is filled row by row from memory, with some columns of each: what
+/// fetches ahead by itself knows nothing of the next row. Where the operand
+/// comes from beyond the second cache, tiles ask for the next columns of it
+/// while they multiply these.
+void Classifier::pickNextPanel() {
+  constexpr int64_t leastBytes = 1 << 20, fewestTiles = 4;
+  constexpr int64_t ways = 16, wayBytes = 128 << 10;
+  if (!tiling.panel || tiling.widened || !tiling.row || tiling.outerRow ||
+      !tiling.taps.empty() || tiling.reductions.size() != 1)
+    return;
+  unsigned loop = tiling.reductions[0];
+  const Access *access = llvm::find_if(accesses, [&](const Access &access) {
+    return access.operand == tiling.blocked;
+  });
+  bool isAsked =
+      llvm::any_of(tiling.nextBlocks, [&](const Tiling::NextBlock &next) {
+        return next.access.operand == tiling.blocked;
+      });
+  if (isAsked || !kernel.memrefOf(access->tensor) ||
+      along(*access, tiling.lane) != LaneAccess::Contiguous ||
+      !access->dependsOn(loop) || bytesOf(access->tensor) < leastBytes ||
+      !(extent(tiling.lane) > int64_t(tiling.size.vectors) * tiling.lanes) ||
+      !extent(loop))
+    return;
+  int64_t tiles = 1;
+  for (const Tiling::Level &level : llvm::reverse(tiling.levels)) {
+    if (level.kind == Tiling::Kind::Columns)
+      break;
+    tiles = llvm::SaturatingMultiply<uint64_t>(tiles, tilesOf(level));
+  }
+  // All of it is to be in the second cache together.
+  int64_t depth = turnsInBlock(loop), stride = bytesApart(*access, loop);
+  int64_t rowsHeld = ways * (wayBytes / std::gcd(stride, wayBytes));
+  if (tiles >= fewestTiles && tiles <= INT32_MAX && depth <= rowsHeld &&
+      int64_t(llvm::divideCeil(depth, tiles)) * 2 <= depth)
+    tiling.tilesOfPanel = tiles;
+}
+
+/// Asks for a line of the next columns of the operand in a panel: each tile has
+/// some of the rows, and so many steps for each. The last columns are followed
+/// by the first ones.
+void TileEmitter::prefetchNextPanel() {
+  constexpr int64_t lineBytes = 64;
+  Value memref = kernel.memrefOf(tiling.blocked->get());
+  int64_t bytes = llvm::divideCeil(
+      cast<MemRefType>(memref.getType()).getElementTypeBitWidth(), 8);
+  int64_t width = int64_t(tiling.size.vectors) * tiling.lanes;
+  int64_t line = std::min(lineBytes / bytes, width);
+  auto add = [&](Value left, Value right) -> Value {
+    return arith::AddIOp::create(b, loc, left, right);
+  };
+  unsigned loop = tiling.reductions[0];
+  auto [step, steps] = stepOfTile();
+  int64_t rows = llvm::divideCeil(steps, tiling.tilesOfPanel);
+  int64_t perRow = llvm::bit_floor(uint64_t(steps / rows));
+  // Which of the lines of a row: some in each of its steps. Behind the last row
+  // of a tile it asks for those of the next one, which does no harm.
+  int64_t lines = llvm::divideCeil(width, line);
+  int64_t turns = std::min<int64_t>(perRow, llvm::bit_ceil(uint64_t(lines)));
+  Value turn = arith::AndIOp::create(b, loc, step, kernel.index(turns - 1));
+  Value row =
+      arith::ShRUIOp::create(b, loc, step, kernel.index(llvm::Log2_64(perRow)));
+  Value tile = numberOfTile(tiling.tilesOfPanel - 1, /*ofColumns=*/true);
+  tile = arith::MulIOp::create(b, loc, tile, kernel.index(rows));
+  if (block.first)
+    tile = add(tile, block.first);
+  row = add(tile, row);
+  Value first = add(reader.at(getAffineDimExpr(tiling.lane, b.getContext())),
+                    kernel.index(width));
+  Value isEnd =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, first,
+                            kernel.index(staticLoopExtent(root, tiling.lane)));
+  first = arith::SelectOp::create(b, loc, isEnd, kernel.index(0), first);
+  LaneReader::Scope scope(reader);
+  reader.bind(loop, row);
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  for (int64_t ahead = 0; ahead < lines; ahead += turns) {
+    Value column = add(turn, kernel.index(ahead));
+    if (ahead + turns > lines)
+      column = least(column, lines - 1);
+    column = arith::MulIOp::create(b, loc, column, kernel.index(line));
+    reader.bind(tiling.lane, add(first, column));
+    Sums place;
+    for (AffineExpr expr : map.getResults())
+      place.push_back(reader.at(expr));
+    memref::PrefetchOp::create(b, loc, memref, place, /*isWrite=*/false,
+                               /*localityHint=*/2, /*isDataCache=*/true);
+  }
+}
+
 /// Packed weights are read in the order of memory: while a window of them is,
 /// the next one is asked for, as so many runs side by side.
 void TileEmitter::prefetchWindow() {
@@ -332,40 +424,59 @@ void Classifier::pickRuns() {
   }
 }
 
-/// Which row of this tile a step of the innermost reduction asks for: each row
-/// takes as many of its steps as there are for it. Null where there are fewer
-/// steps than rows.
-Value TileEmitter::rowOfStep() {
+/// Which row of this tile a step asks for: each row takes as many of its steps
+/// as there are for it. And which of some turns of that row it is. Null where
+/// there are fewer steps than rows.
+TileEmitter::StepOfRow TileEmitter::stepOfRow() {
   constexpr int64_t mostSteps = 8;
-  unsigned loop = tiling.reductions.back();
-  int64_t steps = staticLoopExtent(root, loop);
-  if (ShapedType::isDynamic(steps) || steps < int64_t(rows()))
+  int64_t steps = stepsForPlaces();
+  if (steps < int64_t(rows()))
     return {};
-  int64_t perRow = llvm::bit_floor(uint64_t(steps / rows()));
+  int64_t perRow = llvm::bit_floor(uint64_t(steps) / rows());
+  auto rowAt = [&](Value step) -> Value {
+    return arith::ShRUIOp::create(b, loc, step,
+                                  kernel.index(llvm::Log2_64(perRow)));
+  };
+  // Behind the rows of this tile come others, which are soon wanted.
+  if (tiling.inBlocks()) {
+    Value step = stepOfTile().first;
+    return {step, rowAt(step), perRow};
+  }
   perRow = std::min(perRow, mostSteps);
-  Value step = reader.at(getAffineDimExpr(loop, b.getContext()));
-  Value row =
-      arith::ShRUIOp::create(b, loc, step, kernel.index(llvm::Log2_64(perRow)));
-  return arith::MinUIOp::create(b, loc, row, kernel.index(rows() - 1));
+  Value step =
+      reader.at(getAffineDimExpr(tiling.reductions.back(), b.getContext()));
+  return {step, least(rowAt(step), rows() - 1), perRow};
 }
 
-/// Asks for the lines of `row` of this tile in `memref`.
-void TileEmitter::prefetchRow(Value row, Value memref,
+/// Asks for the lines of a row of this tile in `memref`: some of them, where
+/// there are several steps for it.
+void TileEmitter::prefetchRow(const StepOfRow &at, Value memref,
                               ArrayRef<AffineExpr> position, bool isWrite) {
-  constexpr int64_t line = 64;
+  constexpr int64_t lineBytes = 64;
   int64_t bytes = llvm::divideCeil(
       cast<MemRefType>(memref.getType()).getElementTypeBitWidth(), 8);
-  // A coordinate of its own, which is no loop of the root.
-  unsigned down = root.getNumLoops();
+  const Column &last = columns.back();
+  int64_t line = lineBytes / bytes,
+          width = last.offset + std::max(last.width, 1U);
+  int64_t lines = llvm::divideCeil(width, line);
+  int64_t turns = std::min<int64_t>(at.steps, llvm::bit_ceil(uint64_t(lines)));
+  // Coordinates of their own, which are no loops of the root.
+  unsigned down = root.getNumLoops(), along = down + 1;
   LaneReader::Scope scope(reader);
-  reader.bind(down, row);
+  reader.bind(down, at.row);
+  Value turn = arith::AndIOp::create(b, loc, at.step, kernel.index(turns - 1));
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  for (unsigned column = 0; column < columns.size(); ++column) {
-    if (columns[column].offset * bytes % line != 0)
-      continue;
-    Position point = pointOf(0, column, taps);
-    point[*tiling.row] =
-        point[*tiling.row] + getAffineDimExpr(down, b.getContext());
+  Position point = pointOf(0, 0, taps);
+  point[*tiling.row] =
+      point[*tiling.row] + getAffineDimExpr(down, b.getContext());
+  point[tiling.lane] =
+      point[tiling.lane] + getAffineDimExpr(along, b.getContext());
+  for (int64_t ahead = 0; ahead < lines; ahead += turns) {
+    Value column = arith::AddIOp::create(b, loc, turn, kernel.index(ahead));
+    if (ahead + turns > lines)
+      column = least(column, lines - 1);
+    reader.bind(along,
+                arith::MulIOp::create(b, loc, column, kernel.index(line)));
     Sums place;
     for (AffineExpr expr : atPoint(position, point))
       place.push_back(reader.at(expr));
@@ -376,10 +487,10 @@ void TileEmitter::prefetchRow(Value row, Value memref,
 
 /// Asks for a row of what is added to this tile.
 void TileEmitter::prefetchAdded() {
-  Value row = rowOfStep();
+  StepOfRow at = stepOfRow();
   for (const Access &access : tiling.added)
-    if (row)
-      prefetchRow(row, kernel.memrefOf(access.tensor), access.position,
+    if (at.row)
+      prefetchRow(at, kernel.memrefOf(access.tensor), access.position,
                   /*isWrite=*/false);
 }
 
@@ -427,20 +538,16 @@ bool TileEmitter::asksForPlaces(const Output &output) {
 /// Asks for a row of where this tile goes. Sums that are there already are read
 /// when a tile begins, so it is the next tile whose rows are asked for.
 void TileEmitter::prefetchPlaces() {
-  Value row;
+  StepOfRow at = {};
   for (const Output &output : outputs) {
     if (!asksForPlaces(output))
       continue;
-    if (!row && tiling.inBlocks()) {
-      auto [step, steps] = stepOfTile();
-      unsigned perRow = llvm::Log2_64(uint64_t(steps) / rows());
-      row = arith::ShRUIOp::create(b, loc, step, kernel.index(perRow));
-      row = least(row, rows() - 1);
-      row = arith::AddIOp::create(b, loc, row, kernel.index(innerRows));
-    } else if (!row) {
-      row = rowOfStep();
+    if (!at.row) {
+      at = stepOfRow();
+      if (tiling.inBlocks())
+        at.row = arith::AddIOp::create(b, loc, at.row, kernel.index(innerRows));
     }
-    prefetchRow(row, output.destination, output.place, /*isWrite=*/true);
+    prefetchRow(at, output.destination, output.place, /*isWrite=*/true);
   }
 }
 

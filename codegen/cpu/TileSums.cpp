@@ -260,6 +260,8 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetchFar();
   if (!tiling.nextBlocks.empty())
     prefetchNextBlocks();
+  if (tiling.tilesOfPanel != 0 && !keepsBlocks)
+    prefetchNextPanel();
   if (tiling.runs > 1 && tiling.tilesOfPrefetch == 0)
     prefetchWindow();
   if (copies)

@@ -545,7 +545,7 @@ func.func private @window_with_exp(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf
 // CHECK:               %[[DOWN:.+]] = arith.minui %[[HALF]], %c5
 // CHECK:               %[[ROW:.+]] = arith.addi %[[FIRST]], %[[DOWN]]
 // CHECK:               memref.prefetch %[[OUT:.+]][%[[ROW]], %{{.+}}], write, locality<3>, data
-// CHECK-COUNT-3:       memref.prefetch %[[OUT]][%[[ROW]], %{{.+}}], write
+// CHECK-COUNT-1:       memref.prefetch %[[OUT]][%[[ROW]], %{{.+}}], write
 // CHECK:               scf.yield
 // CHECK:             vector.store %{{.+}}, %[[OUT]][%[[FIRST]], %{{.+}}] : memref<14334x128xf32>, vector<16xf32>
 // CHECK-NOT:         memref.prefetch

@@ -60,8 +60,7 @@ func.func private @far_weights(%x: tensor<512x576xf32>, %w: tensor<576x256xf32>,
 // CHECK:         scf.if
 // CHECK:         scf.for %[[STEP:.+]] = %[[FROM:.+]] to %{{.+}} step %c1 iter_args
 // CHECK:           %[[SINCE:.+]] = arith.subi %[[STEP]], %[[FROM]]
-// CHECK:           %[[TURN:.+]] = arith.shrui %{{.+}}, %c
-// CHECK:           %[[ROW:.+]] = arith.minui %[[TURN]], %c
+// CHECK:           %[[ROW:.+]] = arith.shrui %{{.+}}, %c
 // CHECK:           %[[NEXT:.+]] = arith.addi %[[ROW]], %c
 // CHECK:           %[[PLACE:.+]] = arith.addi %{{.+}}, %[[NEXT]]
 // CHECK:           memref.prefetch %arg2[%[[PLACE]], %{{.+}}], write, locality<3>, data
@@ -103,4 +102,62 @@ func.func private @few_sums(%x: tensor<128x1024xf32>, %w: tensor<1024x512xf32>, 
     linalg.yield %t : f32
   } -> tensor<128x512xf32>
   return %sum : tensor<128x512xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// The panel of one block of columns is filled from rows that are far apart: the
+// steps ask for what the next one is filled with, a line each. Behind the last
+// columns come the first.
+// CHECK-LABEL: func private @next_panel(
+// CHECK-SAME:    %{{[a-z0-9]+}}: memref<512x256xf32>, %[[W:[a-z0-9]+]]: memref<256x1024xf32>
+// CHECK:         scf.for %[[STEP:.+]] = %c0{{.*}} to %c256 step %c1 iter_args
+// CHECK:           %[[LINE:.+]] = arith.andi %{{.+}}, %c
+// CHECK:           %[[DOWN:.+]] = arith.shrui %{{.+}}, %c
+// CHECK:           %[[ROW:.+]] = arith.addi %{{.+}}, %[[DOWN]]
+// CHECK:           %[[IS_END:.+]] = arith.cmpi uge, %[[NEXT:.+]], %c1024
+// CHECK:           %[[FIRST:.+]] = arith.select %[[IS_END]], %c0{{.*}}, %[[NEXT]]
+// CHECK:           %[[COLUMN:.+]] = arith.addi %[[FIRST]], %{{.+}}
+// CHECK:           memref.prefetch %[[W]][%[[ROW]], %[[COLUMN]]], read, locality<2>, data
+// CHECK:           scf.yield
+func.func private @next_panel(%x: tensor<512x256xf32>, %w: tensor<256x1024xf32>, %out: tensor<512x1024xf32>) -> tensor<512x1024xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512x1024xf32>) -> tensor<512x1024xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<512x256xf32>, tensor<256x1024xf32>) outs(%start : tensor<512x1024xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<512x1024xf32>
+  return %sum : tensor<512x1024xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// Rows that are 8 KiB apart share so few places of the second cache that it
+// would not hold them until then.
+// CHECK-LABEL: func private @panel_of_conflicts(
+// CHECK-SAME:    %{{[a-z0-9]+}}: memref<512x512xf32>, %[[W:[a-z0-9]+]]: memref<512x2048xf32>
+// CHECK-NOT:     memref.prefetch %[[W]]
+// CHECK:         return
+func.func private @panel_of_conflicts(%x: tensor<512x512xf32>, %w: tensor<512x2048xf32>, %out: tensor<512x2048xf32>) -> tensor<512x2048xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512x2048xf32>) -> tensor<512x2048xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<512x512xf32>, tensor<512x2048xf32>) outs(%start : tensor<512x2048xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<512x2048xf32>
+  return %sum : tensor<512x2048xf32>
 }
