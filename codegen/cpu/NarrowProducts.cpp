@@ -341,7 +341,10 @@ void NarrowEmitter::padRest(int64_t rest) {
     if (input == plan.packed)
       continue;
     auto type = VectorType::get(plan.lanes, getElementTypeOrSelf(input->get()));
-    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    // LLVM joins integers where it does not join bf16.
+    Type word = b.getIntegerType(type.getElementTypeBitWidth());
+    Value zero =
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(type.clone(word)));
     AffineMap map = root.getMatchingIndexingMap(input);
     llvm::SmallDenseSet<AffineMap> seen;
     for (int64_t column = 0; column < columns; ++column)
@@ -353,8 +356,11 @@ void NarrowEmitter::padRest(int64_t rest) {
           continue;
         Value part = reader.materialize(
             reader.read(input->get(), place, unsigned(rest)), unsigned(rest));
+        auto partType = cast<VectorType>(part.getType()).clone(word);
+        part = vector::BitCastOp::create(b, loc, partType, part);
         part = vector::InsertStridedSliceOp::create(
             b, loc, part, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+        part = vector::BitCastOp::create(b, loc, type, part);
         reader.remember(input->get(), place, plan.lanes, {part, {}});
       }
   }

@@ -62,7 +62,7 @@ func.func private @classes(%x: tensor<64x512xf32>, %w: tensor<512x10xf32> {ktn.c
 // CHECK:         scf.for {{.+}} step %c6
 // CHECK:           scf.for {{.+}} to %c6{{.*}} -> ({{((vector<16xf32>(, )?){24})}})
 // CHECK:           vector.load {{.+}} : memref<?x100xf32>, vector<4xf32>
-// CHECK:           vector.insert_strided_slice {{.+}} : vector<4xf32> into vector<16xf32>
+// CHECK:           vector.insert_strided_slice {{.+}} : vector<4xi32> into vector<16xi32>
 // CHECK-COUNT-6:   vector.store {{.+}} vector<4xf32>
 // CHECK:         scf.for {{.+}} step %c3
 // CHECK:         scf.for {{.+}} to %c6{{.*}} -> ({{((vector<16xf32>(, )?){12})}})

@@ -63,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"f64", 23, 203, 6, DType::Float64},
                     Case{"few_f64", 12, 640, 4, DType::Float64},
                     Case{"f16", 40, 515, 10, DType::Float32, "f16"},
-                    Case{"bf16", 40, 512, 10, DType::Float32, "bf16"}),
+                    Case{"bf16", 40, 512, 10, DType::Float32, "bf16"},
+                    Case{"bf16_rest", 3, 1001, 9, DType::Float32, "bf16"}),
     [](const auto &info) { return std::string(info.param.name); });
 
 /// Other products: `make` of two placeholders.
