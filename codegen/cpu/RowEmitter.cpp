@@ -7,8 +7,9 @@
 // stays in the first cache.
 //
 // What a row ends a pass with is a chain: the lanes of a sum are joined, and a
-// quotient or a root may follow. So some short rows go through a pass one after
-// the other before the first of them begins with the next.
+// quotient or a root may follow. So some short rows go through a pass before
+// the first of them begins with the next: side by side in one loop, which reads
+// once what they share, or one after the other where they compute functions.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/RowEmitter.h"
@@ -141,13 +142,22 @@ RowEmitter::Sums RowEmitter::turn(const Pass &pass, ValueRange sums,
   return next;
 }
 
-/// The sums of `stream` of all reductions.
-static SmallVector<Value> ofStream(ArrayRef<Value> sums, unsigned streams,
-                                   unsigned stream) {
-  SmallVector<Value> some;
-  for (size_t number = stream; number < sums.size(); number += streams)
-    some.push_back(sums[number]);
-  return some;
+/// Where the sums of all rows, reductions and streams have one of them.
+static size_t placeOfSum(size_t row, size_t reductions, size_t number,
+                         size_t streams, size_t stream) {
+  return (row * reductions + number) * streams + stream;
+}
+
+/// The `count` rows of the group from the one that is emitted on.
+void RowEmitter::forEachRow(unsigned count,
+                            llvm::function_ref<void(unsigned)> body) {
+  unsigned first = row;
+  for (unsigned number = 0; number < count; ++number) {
+    row = first + number;
+    usePlaces();
+    body(number);
+  }
+  row = first;
 }
 
 /// The end of the row, which is less than a turn of the loop.
@@ -158,11 +168,9 @@ void RowEmitter::rest(const Pass &pass, Sums &sums, int64_t left) {
       values.push_back(Combiner::of(op, 0)->identity(b, width));
     return values;
   };
-  for (unsigned stream = 0; stream < pass.streams; ++stream) {
+  auto restOf = [&](unsigned number, unsigned stream) {
     int64_t first = int64_t(stream) * pass.width;
     int64_t count = std::min<int64_t>(pass.width, left - first);
-    if (count <= 0)
-      return;
     Sums added = identities(pass.width);
     for (int64_t offset = 0, width = 0; offset < count; offset += width) {
       width = count - offset;
@@ -176,16 +184,21 @@ void RowEmitter::rest(const Pass &pass, Sums &sums, int64_t left) {
                         b, loc, part, all, ArrayRef<int64_t>{offset},
                         ArrayRef<int64_t>{1});
     }
-    for (auto [number, op] : llvm::enumerate(pass.reductions)) {
-      Value &sum = sums[number * pass.streams + stream];
-      sum = Combiner::of(op, 0)->join(b, sum, added[number]);
+    for (auto [index, op] : llvm::enumerate(pass.reductions)) {
+      Value &sum = sums[placeOfSum(number, pass.reductions.size(), index,
+                                   pass.streams, stream)];
+      sum = Combiner::of(op, 0)->join(b, sum, added[index]);
     }
-  }
+  };
+  for (unsigned stream = 0;
+       stream < pass.streams && int64_t(stream) * pass.width < left; ++stream)
+    forEachRow(pass.rows, [&](unsigned number) { restOf(number, stream); });
 }
 
 RowEmitter::Sums RowEmitter::alongLane(const Pass &pass, Sums sums) {
   int64_t extent = length(), step = int64_t(pass.width) * pass.streams;
   int64_t whole = extent / step * step;
+  size_t reductions = pass.reductions.size();
   unsigned lane = loops - 1;
   auto place = [&](Value offset) -> Value {
     if (!block || !block->first)
@@ -196,12 +209,18 @@ RowEmitter::Sums RowEmitter::alongLane(const Pass &pass, Sums sums) {
     LaneReader::Scope scope(reader);
     reader.bind(lane, place(at));
     Sums sums(before);
-    for (unsigned stream = 0; stream < pass.streams; ++stream) {
-      Sums next = turn(pass, ofStream(sums, pass.streams, stream),
-                       int64_t(stream) * pass.width, pass.width);
-      for (auto [number, sum] : llvm::enumerate(next))
-        sums[number * pass.streams + stream] = sum;
-    }
+    for (unsigned stream = 0; stream < pass.streams; ++stream)
+      forEachRow(pass.rows, [&](unsigned number) {
+        auto placeOf = [&](size_t index) {
+          return placeOfSum(number, reductions, index, pass.streams, stream);
+        };
+        Sums own;
+        for (size_t index = 0; index < reductions; ++index)
+          own.push_back(sums[placeOf(index)]);
+        own = turn(pass, own, int64_t(stream) * pass.width, pass.width);
+        for (size_t index = 0; index < reductions; ++index)
+          sums[placeOf(index)] = own[index];
+      });
     return sums;
   };
   if (whole != 0)
@@ -226,20 +245,20 @@ RowEmitter::Sums RowEmitter::trailingLoops(const Pass &pass, unsigned loop,
                   });
 }
 
+/// The pass of `pass.rows` rows.
 void RowEmitter::emitPass(const Pass &pass) {
   Sums sums;
-  for (linalg::GenericOp op : pass.reductions)
-    sums.append(pass.streams, Combiner::of(op, 0)->identity(b, pass.width));
-  for (Value value : pass.stored)
-    if (!places.contains({value, row}))
-      places[{value, row}] = memoryFor(value);
+  forEachRow(pass.rows, [&](unsigned) {
+    for (linalg::GenericOp op : pass.reductions)
+      sums.append(pass.streams, Combiner::of(op, 0)->identity(b, pass.width));
+    for (Value value : pass.stored)
+      if (!places.contains({value, row}))
+        places[{value, row}] = memoryFor(value);
+  });
   sums = trailingLoops(pass, rows, std::move(sums));
 
-  for (auto [number, reduction] : llvm::enumerate(pass.reductions)) {
-    linalg::GenericOp op = reduction;
+  auto join = [&](linalg::GenericOp op, ArrayRef<Value> parts) {
     Combiner combiner = *Combiner::of(op, 0);
-    ArrayRef<Value> parts =
-        ArrayRef(sums).slice(number * pass.streams, pass.streams);
     Value total =
         combiner.joinLanes(b, combiner.joinAll(b, SmallVector<Value>(parts)));
     OpOperand *init = op.getDpsInitOperand(0);
@@ -248,7 +267,14 @@ void RowEmitter::emitPass(const Pass &pass) {
     Lanes start = reader.read(init->get(), position, 0);
     total = combiner.join(b, reader.materialize(start, 0), total);
     reader.remember(op->getResult(0), position, 0, {total, {}});
-  }
+  };
+  forEachRow(pass.rows, [&](unsigned number) {
+    for (auto [index, op] : llvm::enumerate(pass.reductions)) {
+      size_t first = placeOfSum(number, pass.reductions.size(), index,
+                                pass.streams, /*stream=*/0);
+      join(op, ArrayRef(sums).slice(first, pass.streams));
+    }
+  });
 }
 
 /// Reads of what is stored go to the place of this row.
@@ -271,30 +297,37 @@ unsigned RowEmitter::rowsOfGroup() {
   return std::max(count, 1U);
 }
 
+/// Whether a load from one row seems to read what was just stored to the row
+/// beside it: a core compares the place within a page first, and waits.
+bool RowEmitter::rowsClash() {
+  constexpr int64_t page = 4096, nearBytes = 512;
+  int64_t bytes = llvm::product_of(extents) * unit.bits / 8 / lanes;
+  int64_t beyond = bytes % page;
+  return bytes >= page - nearBytes &&
+         std::min(beyond, page - beyond) < nearBytes;
+}
+
 /// The passes of the `count` rows from the bound one on.
 void RowEmitter::emitGroup(unsigned count) {
   LaneReader::Scope scope(reader);
   llvm::DenseSet<Value> before = done;
-  auto forEachRow = [&](llvm::function_ref<void()> body) {
-    for (row = 0; row < count; ++row)
-      body();
-    row = 0;
-  };
+  bool hasFunctions = llvm::any_of(ops, [&](linalg::GenericOp op) {
+    return isWhole(op->getResult(0)) && isExpensive(op->getResult(0));
+  });
   unsigned number = 0;
   for (Pass pass; nextPass(pass); pass = Pass()) {
     pass.asksForNext = !block && number++ == 1;
-    forEachRow([&] {
-      usePlaces();
+    // Functions are enough operations by themselves.
+    bool clashes = !pass.stored.empty() && rowsClash();
+    pass.rows = hasFunctions || clashes ? 1 : count;
+    for (row = 0; row < count; row += pass.rows)
       emitPass(pass);
-    });
+    row = 0;
     done.insert(pass.stored.begin(), pass.stored.end());
     for (linalg::GenericOp op : pass.reductions)
       done.insert(op->getResult(0));
   }
-  forEachRow([&] {
-    usePlaces();
-    emitSingles();
-  });
+  forEachRow(count, [&](unsigned) { emitSingles(); });
   for (const auto &[key, part] : places)
     reader.forgetPart(key.first);
   done = std::move(before);

@@ -209,7 +209,13 @@ bool RowEmitter::nextPass(Pass &pass) {
           ? std::clamp<uint64_t>(llvm::bit_floor(vectors), 1, most)
           : 1;
   pass.width = chains * lanes;
-  pass.streams = expensive ? 1 : std::clamp<uint64_t>(vectors, 1, most);
+  // Half of the registers hold the sums of all rows of a group: of a row that
+  // is in none, too, for the order of its sums is the same.
+  auto sums = std::max<uint64_t>(rowsOfGroup() * pass.reductions.size(), 1);
+  auto fitting = std::clamp<uint64_t>(unit.registers / 2 / sums, 1, most);
+  pass.streams =
+      expensive ? 1
+                : std::clamp<uint64_t>(vectors, 1, llvm::bit_floor(fitting));
   return !pass.reductions.empty() || !pass.stored.empty();
 }
 

@@ -41,6 +41,7 @@ private:
     llvm::SmallSetVector<mlir::Value, 4> stored;
     unsigned streams = 1; ///< vectors of partial results of each reduction
     unsigned width = 1;   ///< lanes of each, one or more vectors of the machine
+    unsigned rows = 1;    ///< of a group, that one loop goes along side by side
     bool asksForNext = false; ///< while this row is at hand
   };
 
@@ -61,12 +62,14 @@ private:
   void collectStored(mlir::Value value, Pass &pass);
 
   unsigned rowsOfGroup();
+  bool rowsClash();
   unsigned rowLoop() const { return block ? block->axis : rows - 1; }
   void emitGroups(mlir::Value from, mlir::Value to);
   void emitGroup(unsigned count);
   void emitSingles();
   bool nextPass(Pass &pass);
   void emitPass(const Pass &pass);
+  void forEachRow(unsigned count, llvm::function_ref<void(unsigned)> body);
   void usePlaces();
   Sums trailingLoops(const Pass &pass, unsigned loop, Sums sums);
   Sums alongLane(const Pass &pass, Sums sums);
