@@ -92,8 +92,8 @@ struct Tiling {
     int64_t tiles;    ///< in how many tiles
   };
   llvm::SmallVector<NextBlock> nextBlocks;
-  /// In how many tiles all that the next panel is filled with is asked for, from
-  /// rows of memory that are far apart; 0 where that does not pay.
+  /// In how many tiles all that the next panel is filled with is asked for,
+  /// from rows of memory that are far apart; 0 where that does not pay.
   int64_t tilesOfPanel = 0;
   /// In how many runs side by side weights that come from memory are asked for
   /// (runsAtOnce): those of the next block, or where `tilesOfPrefetch` is 0
