@@ -59,6 +59,7 @@ private:
     int64_t steps = 1;
   };
   StepOfRow stepOfRow();
+  int64_t stepsThatAsk();
   void prefetchRow(const StepOfRow &at, mlir::Value memref,
                    llvm::ArrayRef<mlir::AffineExpr> position, bool isWrite);
   void prefetchAdded();
@@ -165,6 +166,7 @@ private:
   Sums startOfPanel;        ///< along each dimension of its operand, or null
   bool widens = false;      ///< the tile writes what it reads to the panel
   Sums sumsInMemory;        ///< of the results of the root
+  bool asksForLines = true; ///< of this tile, of what is added or written
   Packing packing = {};     ///< of the operand in blocks
 
   // Rows that are copied, where in `copies` this call has its memory, and the

@@ -424,11 +424,13 @@ void Classifier::pickRuns() {
   }
 }
 
+/// Steps that ask for the lines of one row.
+static constexpr int64_t mostStepsOfRow = 8;
+
 /// Which row of this tile a step asks for: each row takes as many of its steps
 /// as there are for it. And which of some turns of that row it is. Null where
 /// there are fewer steps than rows.
 TileEmitter::StepOfRow TileEmitter::stepOfRow() {
-  constexpr int64_t mostSteps = 8;
   int64_t steps = stepsForPlaces();
   if (steps < int64_t(rows()))
     return {};
@@ -442,10 +444,22 @@ TileEmitter::StepOfRow TileEmitter::stepOfRow() {
     Value step = stepOfTile().first;
     return {step, rowAt(step), perRow};
   }
-  perRow = std::min(perRow, mostSteps);
+  perRow = std::min(perRow, mostStepsOfRow);
   Value step =
       reader.at(getAffineDimExpr(tiling.reductions.back(), b.getContext()));
   return {step, least(rowAt(step), rows() - 1), perRow};
+}
+
+/// How many steps of the innermost reduction ask for lines of this tile, where
+/// many more do not; 0 otherwise.
+int64_t TileEmitter::stepsThatAsk() {
+  bool asks =
+      !tiling.added.empty() || llvm::any_of(outputs, [&](const Output &output) {
+        return asksForPlaces(output);
+      });
+  int64_t steps = asks && !tiling.inBlocks() ? stepsForPlaces() : 0;
+  int64_t asking = int64_t(rows()) * mostStepsOfRow;
+  return steps >= 2 * asking ? asking : 0;
 }
 
 /// Asks for the lines of a row of this tile in `memref`: some of them, where

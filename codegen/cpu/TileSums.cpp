@@ -209,12 +209,23 @@ TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
   Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
   if (isFromBlockToBlock(loops[0]))
     std::tie(from, to) = block;
-  return emitLoop(b, loc, from, to, kernel.index(1), sums,
-                  [&](Value iv, ValueRange inner) {
-                    LaneReader::Scope scope(reader);
-                    reader.bind(loops[0], iv);
-                    return reduce(loops.drop_front(), inner);
-                  });
+  auto steps = [&](Value from, Value to, ValueRange sums) {
+    return emitLoop(b, loc, from, to, kernel.index(1), sums,
+                    [&](Value iv, ValueRange inner) {
+                      LaneReader::Scope scope(reader);
+                      reader.bind(loops[0], iv);
+                      return reduce(loops.drop_front(), inner);
+                    });
+  };
+  // Of many steps only the first ones ask for lines of this tile.
+  int64_t first = loops.size() == 1 ? stepsThatAsk() : 0;
+  if (first == 0)
+    return steps(from, to, sums);
+  Sums later = steps(from, kernel.index(first), sums);
+  asksForLines = false;
+  later = steps(kernel.index(first), to, later);
+  asksForLines = true;
+  return later;
 }
 
 /// The taps for all rows of the tile. Those of a window come in the order of
@@ -253,9 +264,10 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetch();
   if (tiling.rowsAhead)
     prefetchRows();
-  if (!tiling.added.empty())
+  if (asksForLines && !tiling.added.empty())
     prefetchAdded();
-  prefetchPlaces();
+  if (asksForLines)
+    prefetchPlaces();
   if (!tiling.far.empty())
     prefetchFar();
   if (!tiling.nextBlocks.empty())

@@ -6,14 +6,17 @@
 #id = affine_map<(m, n) -> (m, n)>
 
 // The other branch of a residual block is asked for while the product of its
-// tile is computed: a row every eight steps, and the last one again.
+// tile is computed: a row every eight steps, until all are.
 // CHECK-LABEL: func private @residual(
 // CHECK-SAME:    tensor<256x512xf32>}, %[[OTHER:[a-z0-9]+]]: memref<256x512xf32>
-// CHECK:         scf.for %[[STEP:.+]] = %c0 to %c256 step %c1 iter_args
+// CHECK:         scf.for %[[STEP:.+]] = %c0 to %[[ASKED:c[0-9]+]] step %c1 iter_args
 // CHECK:           %[[EIGHTH:.+]] = arith.shrui %[[STEP]], %c3
 // CHECK:           %[[LAST:.+]] = arith.minui %[[EIGHTH]], %c{{[0-9]+}}
 // CHECK:           %[[ROW:.+]] = arith.addi %{{.+}}, %[[LAST]]
 // CHECK:           memref.prefetch %[[OTHER]][%[[ROW]], %{{.+}}], read, locality<3>, data
+// CHECK:           scf.yield
+// CHECK:         scf.for %{{.+}} = %[[ASKED]] to %c256 step %c1 iter_args
+// CHECK-NOT:       memref.prefetch %[[OTHER]]
 // CHECK:           scf.yield
 func.func private @residual(%x: tensor<256x256xf32>, %w: tensor<256x512xf32> {ktn.constant}, %other: tensor<256x512xf32>, %out: tensor<256x512xf32>) -> tensor<256x512xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32

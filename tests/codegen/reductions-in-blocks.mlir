@@ -115,7 +115,7 @@ func.func private @few_sums(%x: tensor<128x1024xf32>, %w: tensor<1024x512xf32>, 
 // columns come the first.
 // CHECK-LABEL: func private @next_panel(
 // CHECK-SAME:    %{{[a-z0-9]+}}: memref<512x256xf32>, %[[W:[a-z0-9]+]]: memref<256x1024xf32>
-// CHECK:         scf.for %[[STEP:.+]] = %c0{{.*}} to %c256 step %c1 iter_args
+// CHECK:         scf.for %[[STEP:.+]] = %c0{{.*}} to %c{{[0-9]+}} step %c1 iter_args
 // CHECK:           %[[LINE:.+]] = arith.andi %{{.+}}, %c
 // CHECK:           %[[DOWN:.+]] = arith.shrui %{{.+}}, %c
 // CHECK:           %[[ROW:.+]] = arith.addi %{{.+}}, %[[DOWN]]
