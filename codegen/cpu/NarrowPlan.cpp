@@ -224,14 +224,13 @@ double NarrowPlanner::slotsOf(int64_t rows, Tile tile) {
       return 0.0;
     // One tile of rows reads everything once.
     bool isNear = rows > tile.rows && staysNear(columns);
-    int64_t rest = rows % tile.rows;
-    double slots = double(rows / tile.rows) *
-                   double(slotsOfTile({tile.rows, columns}, isNear));
+    int64_t tiles = rows / tile.rows, rest = rows % tile.rows;
+    double slots =
+        double(tiles) * double(slotsOfTile({tile.rows, columns}, isNear));
     return rest ? slots + double(slotsOfTile({rest, columns}, isNear)) : slots;
   };
-  int64_t columns = extent(plan.column);
-  return double(columns / tile.columns) * column(tile.columns) +
-         column(columns % tile.columns);
+  int64_t columns = extent(plan.column), blocks = columns / tile.columns;
+  return double(blocks) * column(tile.columns) + column(columns % tile.columns);
 }
 
 /// What others take for the same, whose vectors are along the columns, or along
@@ -287,7 +286,8 @@ bool NarrowPlanner::pickSize() {
   for (int64_t width = std::min<int64_t>(columns, plan.lanes); width > 0;
        --width) {
     // Of blocks of about one size.
-    if (llvm::divideCeil(columns, llvm::divideCeil(columns, width)) != width)
+    auto blocks = int64_t(llvm::divideCeil(columns, width));
+    if (int64_t(llvm::divideCeil(columns, blocks)) != width)
       continue;
     for (int64_t high = 1; high <= rows.value_or(high) && fits({high, width});
          ++high) {
@@ -303,8 +303,9 @@ bool NarrowPlanner::pickSize() {
   }
   // What decides is the same for any code that is wanted; how large tiles are
   // changes no sum.
-  constexpr double gain = .9;
-  if (best == 0 || best >= gain * slotsOfRegisterTiles(rows))
+  // For a little work the last sums of lanes, which wait for each other, count.
+  constexpr double gain = .9, lastSums = 150;
+  if (best == 0 || best + lastSums >= gain * slotsOfRegisterTiles(rows))
     return false;
   constexpr int64_t littleSums = 16;
   plan.rowsOutside = staysNear(columns);
