@@ -158,6 +158,46 @@ struct ExpandErfPlusOne : OpRewritePattern<math::ErfOp> {
   VectorMathTarget target;
 };
 
+/// a (1 + erf(x)), as of GELU, for an `a` that is x times something positive:
+/// a + a erf(x), one operation for the sum and the product.
+struct ExpandProductWithErf : OpRewritePattern<arith::MulFOp> {
+  ExpandProductWithErf(MLIRContext *context, VectorMathTarget target)
+      : OpRewritePattern(context), target(target) {}
+
+  /// The erf of which `value` is one more, if nobody else needs either.
+  static math::ErfOp oneLess(Value value) {
+    auto sum = value.getDefiningOp<arith::AddFOp>();
+    if (!sum || !sum->hasOneUse())
+      return {};
+    bool first = matchPattern(sum.getLhs(), m_OneFloat());
+    if (!first && !matchPattern(sum.getRhs(), m_OneFloat()))
+      return {};
+    auto erf =
+        (first ? sum.getRhs() : sum.getLhs()).getDefiningOp<math::ErfOp>();
+    return erf && erf->hasOneUse() ? erf : math::ErfOp();
+  }
+
+  LogicalResult matchAndRewrite(arith::MulFOp op,
+                                PatternRewriter &rewriter) const override {
+    Value factor = op.getLhs();
+    math::ErfOp erf = oneLess(op.getRhs());
+    if (!erf) {
+      factor = op.getRhs();
+      erf = oneLess(op.getLhs());
+    }
+    if (!erf || !target.fma || !getElementTypeOrSelf(factor).isF32())
+      return rewriter.notifyMatchFailure(op, "is no GELU in fused operations");
+    double scale = 1, other = 1;
+    Value x = withoutScale(erf.getOperand(), scale);
+    if (withoutScale(factor, other) != x)
+      return rewriter.notifyMatchFailure(op, "may be infinite for a finite x");
+    VectorMath math(rewriter, op.getLoc(), op.getType(), target);
+    rewriter.replaceOp(op, math.fma(factor, math.erfForSum(x, scale), factor));
+    return success();
+  }
+  VectorMathTarget target;
+};
+
 /// The x of z / (1 + z) or 1 / (1 + z) with z = e^-|x|, as `ktn.sigmoid` is
 /// written; null for any other quotient.
 Value argumentOfSigmoid(arith::DivFOp op) {
@@ -314,7 +354,7 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
     VectorMathTarget target{hasFma, hasRounding, hasAvx512};
     // What is made of functions that are expanded below.
     RewritePatternSet products(context);
-    products.add<ExpandSwish>(context, target);
+    products.add<ExpandProductWithErf, ExpandSwish>(context, target);
     walkAndApplyPatterns(getOperation(), std::move(products));
     RewritePatternSet compounds(context);
     compounds.add<ExpandIntegerPower>(context);

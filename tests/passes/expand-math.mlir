@@ -261,6 +261,42 @@ func.func @erf_plus_one(%x: vector<16xf32>) -> vector<16xf32> {
 
 // -----
 
+// GELU: the sum with one and the product are one operation, the last.
+// CHECK-LABEL: func @gelu(
+// CHECK:         %[[HALF:.+]] = arith.mulf %arg0
+// CHECK:         %[[Y:.+]] = math.fma %[[HALF]], %{{.+}}, %[[HALF]]
+// CHECK-NEXT:    return %[[Y]]
+// PLAIN-LABEL: func @gelu(
+// PLAIN:         %[[HALF:.+]] = arith.mulf %arg0
+// PLAIN:         %[[Y:.+]] = arith.mulf %[[HALF]], %
+// PLAIN-NEXT:    return %[[Y]]
+func.func @gelu(%x: vector<16xf32>) -> vector<16xf32> {
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  %half = arith.constant dense<0.5> : vector<16xf32>
+  %root = arith.constant dense<0.707106769> : vector<16xf32>
+  %h = arith.mulf %x, %half : vector<16xf32>
+  %y = arith.mulf %x, %root : vector<16xf32>
+  %0 = math.erf %y : vector<16xf32>
+  %1 = arith.addf %0, %one : vector<16xf32>
+  %2 = arith.mulf %h, %1 : vector<16xf32>
+  return %2 : vector<16xf32>
+}
+
+// What else is multiplied may be infinite where 1 + erf is not 0.
+// CHECK-LABEL: func @times_another(
+// CHECK:         %[[SUM:.+]] = arith.addf
+// CHECK:         %[[Z:.+]] = arith.mulf %arg1, %[[SUM]]
+// CHECK-NEXT:    return %[[Z]]
+func.func @times_another(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  %0 = math.erf %x : vector<16xf32>
+  %1 = arith.addf %0, %one : vector<16xf32>
+  %2 = arith.mulf %y, %1 : vector<16xf32>
+  return %2 : vector<16xf32>
+}
+
+// -----
+
 // Large angles are reduced in f64, when a lane has one.
 // CHECK-LABEL: func @sine(
 // CHECK:         %[[LARGE:.+]] = vector.reduction <or>
