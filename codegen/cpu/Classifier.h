@@ -55,6 +55,7 @@ private:
   bool holdsShared(int64_t most);
   bool holdsWeights();
   int64_t bytesRead(const Access &access, llvm::ArrayRef<unsigned> loops);
+  int64_t columnsOfWindows();
   int64_t bytesOfScalars(llvm::ArrayRef<unsigned> loops);
   void orderBlocked(llvm::ArrayRef<Tiling::Level> inner);
   int64_t tilesOf(const Tiling::Level &level);

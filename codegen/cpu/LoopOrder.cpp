@@ -100,6 +100,44 @@ void Classifier::pickReductions() {
       tiling.reductions.push_back(loop);
 }
 
+/// Columns of which the first cache holds what a tile of a window reads and
+/// writes until its neighbour reads a part of that again; 0 where it holds all
+/// of them anyway, where there is no such part, and where runs of memory should
+/// be as long as they can.
+int64_t Classifier::columnsOfWindows() {
+  constexpr int64_t firstCache = 32 << 10, secondCache = 1536 << 10, fewest = 4;
+  std::optional<int64_t> columns = extent(tiling.lane);
+  if (!tiling.outerRow || !tiling.reductions.empty() || !columns)
+    return 0;
+  std::optional<WindowWay> ways[2] = {windowAlong(*tiling.outerRow),
+                                      windowAlong(*tiling.row)};
+  int64_t heights[2] = {tiling.size.outerRows, tiling.size.rows};
+  int64_t read = 1, all = bytesOf(root->getResult(0));
+  for (auto [way, height] : llvm::zip_equal(ways, heights)) {
+    if (!way || !way->extent)
+      return 0;
+    read *= (height - 1) * way->step + (way->taps - 1) * way->tapStep + 1;
+  }
+  for (const Access &access : accesses)
+    all = llvm::SaturatingAdd<uint64_t>(all, bytesOf(access.tensor));
+  bool overlaps = (ways[1]->taps - 1) * ways[1]->tapStep >= ways[1]->step &&
+                  *ways[1]->extent > heights[1];
+  int64_t vector = int64_t(tiling.size.vectors) * tiling.lanes;
+  int64_t bytes =
+      vector *
+      llvm::divideCeil(
+          getElementTypeOrSelf(root->getResult(0)).getIntOrFloatBitWidth(), 8);
+  int64_t most = firstCache / (bytes * (read + heights[0] * heights[1]));
+  int64_t vectors = llvm::divideCeil(*columns, vector);
+  if (!overlaps || all > secondCache || most < fewest || vectors <= most)
+    return 0;
+  // Blocks of about one size, and as many for each of some threads.
+  int64_t blocks = llvm::divideCeil(vectors, most);
+  if (kernel.hasParts())
+    blocks = llvm::alignTo(blocks, 4);
+  return llvm::divideCeil(vectors, blocks) * vector;
+}
+
 /// What rows share stays in the cache, so it is outside of them: first the
 /// loops that it depends on, then the columns, then the other loops. Where all
 /// columns stay in the cache, the other loops are outside: what they read is
@@ -126,6 +164,8 @@ void Classifier::orderLoops() {
     tiling.levels.append(after);
     if (tiling.outerRow)
       tiling.levels.push_back({Tiling::Kind::Rows, *tiling.outerRow});
+    if (int64_t step = columnsOfWindows())
+      tiling.levels.push_back({Tiling::Kind::Blocks, tiling.lane, step});
     tiling.levels.push_back(rows);
     tiling.levels.push_back(columns);
     return;

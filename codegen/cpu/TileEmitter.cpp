@@ -378,6 +378,11 @@ void TileEmitter::emitColumns(bool shared, Then then) {
     sharedColumns = {from, to};
   if (columnsWithin.first)
     std::tie(from, to) = columnsWithin;
+  if (auto around = blocksAround.find(loop); around != blocksAround.end()) {
+    Value width = kernel.index(block);
+    from = arith::DivUIOp::create(b, loc, around->second.first, width);
+    to = arith::CeilDivUIOp::create(b, loc, around->second.second, width);
+  }
   auto turns = [&](Value from, Value to, llvm::function_ref<void(Value)> body) {
     std::optional<int64_t> first = getConstantIntValue(from);
     std::optional<int64_t> last = getConstantIntValue(to);

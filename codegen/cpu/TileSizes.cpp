@@ -119,6 +119,9 @@ TileSize windowTile(const WindowWay &outer, const WindowWay &inner,
     int64_t elements = std::max<int64_t>(way.extent.value_or(64), 1);
     return double(llvm::divideCeil(elements, height)) / double(elements);
   };
+  // Of equal ones the highest: rows that two of them share are read again from
+  // farther than columns are.
+  bool shareRows = (outer.taps - 1) * outer.tapStep >= outer.step;
   TileSize best;
   double bestCost = 0;
   for (int64_t high = 1; high <= mostSums; ++high)
@@ -138,9 +141,9 @@ TileSize windowTile(const WindowWay &outer, const WindowWay &inner,
       bool innerRest = inner.extent.value_or(0) % wide != 0;
       cost *= outerRest || innerRest ? 1.1 : 1;
       cost = withRest(withRest(cost, outerRest, unit), innerRest, unit);
-      if (bestCost == 0 || cost < .999 * bestCost) {
+      if (bestCost == 0 || cost < (shareRows ? 1.001 : .999) * bestCost) {
         best = {unsigned(wide), 1, unsigned(high)};
-        bestCost = cost;
+        bestCost = bestCost == 0 ? cost : std::min(cost, bestCost);
       }
     }
   return best;

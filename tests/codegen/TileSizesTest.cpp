@@ -79,6 +79,16 @@ TEST(WindowTile, DividesTheRowsWhereThatCostsLittle) {
   EXPECT_EQ(14 % tile.outerRows, 0u);
 }
 
+// Rows that two tiles share are farther from the cache than columns are; what
+// shares none goes along a row.
+TEST(WindowTile, IsHighWhereRowsAreShared) {
+  WindowWay way = {14, 1, 5, 1}, apart = {16, 2, 2, 1};
+  TileSize tile = windowTile(way, way, avx512);
+  EXPECT_GT(tile.outerRows, tile.rows);
+  tile = windowTile(apart, apart, avx512);
+  EXPECT_GT(tile.rows, tile.outerRows);
+}
+
 TEST(WindowTile, GoesOneWayWhereTheOtherHasOneElement) {
   TileSize tile = windowTile({1, 1, 1, 1}, {56, 1, 3, 1}, avx512);
   EXPECT_EQ(tile.outerRows, 1u);

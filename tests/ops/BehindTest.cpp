@@ -138,6 +138,9 @@ INSTANTIATE_TEST_SUITE_P(
              {1, 1},
              nullptr,
              {0, 1}},
+        // In blocks of channels, the last of which is not full.
+        Case{"blocks", {1, 14, 14, 400}, 5, {1, 1}, "same"},
+        Case{"blocks_odd", {1, 15, 13, 331}, 3, {1, 1}, "valid"},
         Case{"images", {3, 20, 20, 32}, 3, {1, 1}, "valid"}),
     [](const auto &info) { return std::string(info.param.name); });
 

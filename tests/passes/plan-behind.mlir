@@ -5,10 +5,10 @@
 #out = affine_map<(h, w, c, kh, kw) -> (h, w, c)>
 #id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
 
-// Rows of 10 pixels are 640 bytes, of the result 512. The last tile of 2 rows
-// needs all 10 of them, and writes from row 6 on.
+// Rows of 10 pixels are 640 bytes, of the result 512. The last tile of 4 rows
+// needs all 10 of them, and writes from row 4 on.
 // CHECK-LABEL: func private @window(
-// CHECK-SAME:    memref<10x10x16xf32> {ktn.behind = 3328 : i64}, %{{[^:]+}}: memref<3x3x16xf32>, %{{[^:]+}}: memref<8x8x16xf32>)
+// CHECK-SAME:    memref<10x10x16xf32> {ktn.behind = 4352 : i64}, %{{[^:]+}}: memref<3x3x16xf32>, %{{[^:]+}}: memref<8x8x16xf32>)
 func.func private @window(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>, %y: tensor<8x8x16xf32>) -> tensor<8x8x16xf32> attributes {ktn.kernel = "depthwise"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%y : tensor<8x8x16xf32>) -> tensor<8x8x16xf32>
@@ -43,13 +43,13 @@ func.func private @twice(%x: tensor<8x8x16xf32>, %out: tensor<8x8x16xf32>) -> te
   return %z : tensor<8x8x16xf32>
 }
 
-// The result lies over the image from there on, and goes 1024 bytes beyond it.
+// The result lies over the image from there on, and goes 2048 bytes beyond it.
 // CHECK-LABEL: func @over(
-// CHECK-SAME:    ktn.arena_bytes = array<i64: 7424, 0>
-// CHECK-SAME:    ktn.arena_least = array<i64: 7424, 0>
+// CHECK-SAME:    ktn.arena_bytes = array<i64: 8448, 0>
+// CHECK-SAME:    ktn.arena_least = array<i64: 8448, 0>
 // CHECK:         %[[IMAGE:.+]] = memref.view %arg1[%c0{{[_0-9]*}}][] : memref<?xi8> to memref<10x10x16xf32>
 // CHECK:         call @relu(%{{.+}}, %[[IMAGE]])
-// CHECK:         %[[PLACE:.+]] = arith.constant 3328 : index
+// CHECK:         %[[PLACE:.+]] = arith.constant 4352 : index
 // CHECK:         %[[Y:.+]] = memref.view %arg1[%[[PLACE]]][] : memref<?xi8> to memref<8x8x16xf32>
 // CHECK:         call @window(%{{.+}}, %{{.+}}, %[[Y]])
 func.func @over(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>) -> tensor<8x8x16xf32> {
@@ -64,11 +64,11 @@ func.func @over(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>) -> tensor<8x8x
 // What is made in its place then is there, too; and what is made in the place
 // of an image is an image.
 // CHECK-LABEL: func @between(
-// CHECK-SAME:    ktn.arena_bytes = array<i64: 7424, 0>
+// CHECK-SAME:    ktn.arena_bytes = array<i64: 8448, 0>
 // CHECK:         call @window(
-// CHECK:         %[[PLACE:.+]] = arith.constant 3328 : index
+// CHECK:         %[[PLACE:.+]] = arith.constant 4352 : index
 // CHECK:         %[[Y:.+]] = memref.view %arg1[%[[PLACE]]][] : memref<?xi8> to memref<8x8x16xf32>
-// CHECK:         %[[SAME:.+]] = arith.constant 3328 : index
+// CHECK:         %[[SAME:.+]] = arith.constant 4352 : index
 // CHECK:         %[[Z:.+]] = memref.view %arg1[%[[SAME]]][] : memref<?xi8> to memref<8x8x16xf32>
 // CHECK:         call @twice(%[[Y]], %[[Z]])
 func.func @between(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>) -> tensor<8x8x16xf32> {
@@ -84,14 +84,14 @@ func.func @between(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>) -> tensor<8
 
 // Only the last one to read an image is over it, and none over an input.
 // CHECK-LABEL: func @again(
-// CHECK-SAME:    ktn.arena_bytes = array<i64: 15616, 0>
-// CHECK:         %[[FIRST:.+]] = arith.constant 7424 : index
+// CHECK-SAME:    ktn.arena_bytes = array<i64: 16640, 0>
+// CHECK:         %[[FIRST:.+]] = arith.constant 8448 : index
 // CHECK:         memref.view %arg1[%[[FIRST]]][] : memref<?xi8> to memref<8x8x16xf32>
 // CHECK:         call @window(
-// CHECK:         %[[SECOND:.+]] = arith.constant 11520 : index
+// CHECK:         %[[SECOND:.+]] = arith.constant 12544 : index
 // CHECK:         memref.view %arg1[%[[SECOND]]][] : memref<?xi8> to memref<8x8x16xf32>
 // CHECK:         call @window(
-// CHECK:         %[[THIRD:.+]] = arith.constant 3328 : index
+// CHECK:         %[[THIRD:.+]] = arith.constant 4352 : index
 // CHECK:         memref.view %arg1[%[[THIRD]]][] : memref<?xi8> to memref<8x8x16xf32>
 // CHECK:         call @window(
 func.func @again(%x: tensor<10x10x16xf32>, %w: tensor<3x3x16xf32>) -> (tensor<8x8x16xf32>, tensor<8x8x16xf32>) {
