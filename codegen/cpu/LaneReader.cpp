@@ -463,9 +463,9 @@ void LaneReader::prefetch(Value memref, ArrayRef<AffineExpr> position,
   int64_t bytes = bytesOfElement(cast<MemRefType>(memref.getType()));
   auto ofLine = unsigned(line / bytes);
   for (unsigned number = 0; number < width; number += ofLine)
-    memref::PrefetchOp::create(
-        b, kernel.loc(), memref, at(atLane(position, ahead + number)), isWrite,
-        /*localityHint=*/3, /*isDataCache=*/true);
+    memref::PrefetchOp::create(b, kernel.loc(), memref,
+                               at(atLane(position, ahead + number)), isWrite,
+                               /*localityHint=*/3, /*isDataCache=*/true);
 }
 
 Value LaneReader::materialize(Lanes lanes, unsigned width) {
