@@ -1,5 +1,6 @@
 //===- RowSoftmax.cpp - softmax along rows, in linalg ---------------------===//
 #include "ir/RowSoftmax.h"
+#include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -44,11 +45,6 @@ static bool isElementwise(linalg::GenericOp op) {
 
 static bool readsInPlace(linalg::GenericOp op, OpOperand *operand) {
   return op.getMatchingIndexingMap(operand).isIdentity();
-}
-
-bool startsFromZero(linalg::GenericOp op) {
-  auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-  return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
 }
 
 /// Whether what `op` yields is `value` times something, or zero: then it does

@@ -26,9 +26,6 @@ struct RowSoftmax {
 /// are looked at, not along which axes the rows go.
 std::optional<RowSoftmax> rowSoftmaxOf(mlir::Value weights);
 
-/// Whether the sums of `op` start from a constant zero.
-bool startsFromZero(mlir::linalg::GenericOp op);
-
 /// The last of the elementwise ops that follow from `value` one after the
 /// other, each of which is alone to read what the one before computes, at the
 /// position that it computes. They are added to `ops`.

@@ -1,6 +1,7 @@
 //===- Attention.cpp - products with weights of rows between --------------===//
 #include "passes/Attention.h"
 
+#include "ir/FloatProducts.h"
 #include "ir/RowSoftmax.h"
 #include "passes/KernelGroups.h"
 #include "passes/OpKinds.h"

@@ -1,11 +1,11 @@
 //===- RoundFactors.cpp - factors of products become bf16, or f16 --------===//
+#include "ir/FloatProducts.h"
 #include "passes/Passes.h"
 #include "passes/RoundedElements.h"
 #include "passes/lower/Lower.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -57,12 +57,7 @@ bool hasLargeWindow(linalg::GenericOp op) {
 /// Whether `op` sums products of f32 over a dimension that both factors go
 /// along, and one of them is used again for an element that the other is not.
 bool isRoundedProduct(linalg::GenericOp op) {
-  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
-      !llvm::all_of(op->getOperands(), isF32) ||
-      !linalg::detail::isContractionBody(
-          *op.getBlock(), [](Operation *product, Operation *sum) {
-            return isa<arith::MulFOp>(product) && isa<arith::AddFOp>(sum);
-          }))
+  if (!isFloatProduct(op) || !llvm::all_of(op->getOperands(), isF32))
     return false;
   AffineMap left = op.getMatchingIndexingMap(op.getDpsInputOperand(0));
   AffineMap right = op.getMatchingIndexingMap(op.getDpsInputOperand(1));

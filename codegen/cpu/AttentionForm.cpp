@@ -1,9 +1,9 @@
 //===- AttentionForm.cpp - which kernels are attention --------------------===//
 #include "codegen/cpu/Attention.h"
 #include "codegen/cpu/Roles.h"
+#include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 
 using namespace mlir;
 
@@ -38,12 +38,7 @@ int64_t Attention::keyCount() const {
 /// Whether `op` sums up products of two tensors that are read along plain
 /// loops, all of one type.
 static bool isPlainProduct(linalg::GenericOp op) {
-  if (op.getNumDpsInputs() != 2 || op->getNumResults() != 1 ||
-      op.getNumReductionLoops() == 0 ||
-      !linalg::detail::isContractionBody(
-          *op.getBody(), [](Operation *product, Operation *sum) {
-            return isa<arith::MulFOp>(product) && isa<arith::AddFOp>(sum);
-          }))
+  if (!isFloatProduct(op) || op.getNumReductionLoops() == 0)
     return false;
   Type element = getElementTypeOrSelf(op->getResult(0));
   return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {

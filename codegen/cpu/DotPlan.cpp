@@ -1,9 +1,8 @@
 //===- DotPlan.cpp - when and how sums of products of bf16 are dots -------===//
 #include "codegen/cpu/Dots.h"
+#include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -45,19 +44,9 @@ private:
 
 /// Products of two numbers of bf16, summed up from zero in f32.
 bool DotPlanner::isSumOfProducts() {
-  if (root.getNumDpsInputs() != 2 || root->getNumResults() != 1 ||
-      !getElementTypeOrSelf(root.getResult(0)).isF32() ||
-      !linalg::detail::isContractionBody(
-          *root.getBody(), [](Operation *product, Operation *sum) {
-            return isa<arith::MulFOp>(product) && isa<arith::AddFOp>(sum);
-          }))
-    return false;
-  // What is between a factor and its product widens it and no more.
-  for (Operation &op : root.getBody()->without_terminator())
-    if (!isa<arith::ExtFOp, arith::MulFOp, arith::AddFOp>(op))
-      return false;
-  auto fill = root.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-  return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) &&
+  return isFloatProduct(root) &&
+         getElementTypeOrSelf(root.getResult(0)).isF32() &&
+         onlyWidensFactors(root) && startsFromZero(root) &&
          llvm::all_of(root.getDpsInputOperands(), [&](OpOperand *input) {
            return getElementTypeOrSelf(input->get()).isBF16() &&
                   kernel.memrefOf(input->get());

@@ -1,11 +1,10 @@
 //===- NarrowPlan.cpp - which products have vectors along their sum -------===//
 #include "codegen/cpu/Classifier.h"
 #include "codegen/cpu/NarrowProducts.h"
+#include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -71,20 +70,9 @@ private:
 /// Products of two numbers, summed up from zero.
 bool NarrowPlanner::isSumOfProducts() {
   Type sum = getElementTypeOrSelf(root->getResult(0));
-  if (root.getNumDpsInputs() != 2 || root->getNumResults() != 1 ||
-      !(sum.isF32() || sum.isF64()) ||
-      !linalg::detail::isContractionBody(
-          *root.getBody(), [](Operation *product, Operation *sum) {
-            return isa<arith::MulFOp>(product) && isa<arith::AddFOp>(sum);
-          }))
-    return false;
-  // What is between a factor and its product widens it and no more: zeros
-  // behind the last element of a sum add nothing.
-  for (Operation &op : root.getBody()->without_terminator())
-    if (!isa<arith::ExtFOp, arith::MulFOp, arith::AddFOp>(op))
-      return false;
-  auto fill = root.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-  return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) &&
+  // Of widened factors, zeros behind the last element of a sum add nothing.
+  return isFloatProduct(root) && (sum.isF32() || sum.isF64()) &&
+         onlyWidensFactors(root) && startsFromZero(root) &&
          llvm::all_of(
              root.getDpsInputs(),
              [](Value input) { return isa<TensorType>(input.getType()); }) &&

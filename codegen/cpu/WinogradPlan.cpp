@@ -1,9 +1,8 @@
 //===- WinogradPlan.cpp - when and how tiles of outputs are transformed ---===//
 #include "codegen/cpu/Winograd.h"
+#include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -67,19 +66,11 @@ std::optional<unsigned> WindowReader::loopAt(AffineMap map, unsigned position) {
 /// A sum of products of floats of one type that starts at zero.
 bool WindowReader::isSumOfProducts() {
   Type element = getElementTypeOrSelf(root.getResult(0));
-  if (root.getNumDpsInputs() != 2 || root->getNumResults() != 1 ||
-      !(element.isF32() || element.isF64()) ||
-      llvm::any_of(root.getDpsInputs(),
-                   [&](Value input) {
-                     return getElementTypeOrSelf(input) != element;
-                   }) ||
-      !linalg::detail::isContractionBody(
-          *root.getBlock(), [](Operation *first, Operation *second) {
-            return isa<arith::MulFOp>(first) && isa<arith::AddFOp>(second);
-          }))
-    return false;
-  auto fill = root.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-  return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
+  return isFloatProduct(root) && (element.isF32() || element.isF64()) &&
+         startsFromZero(root) &&
+         llvm::all_of(root.getDpsInputs(), [&](Value input) {
+           return getElementTypeOrSelf(input) == element;
+         });
 }
 
 /// g[kh, kw, c, k] of known values.

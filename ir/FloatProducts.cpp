@@ -1,0 +1,32 @@
+//===- FloatProducts.cpp - sums of products of floats ---------------------===//
+#include "ir/FloatProducts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+bool isFloatProduct(linalg::GenericOp generic) {
+  return generic.getNumDpsInputs() == 2 && generic.getNumDpsInits() == 1 &&
+         linalg::detail::isContractionBody(
+             *generic.getBlock(), [](Operation *product, Operation *sum) {
+               return isa<arith::MulFOp>(product) && isa<arith::AddFOp>(sum);
+             });
+}
+
+bool onlyWidensFactors(linalg::GenericOp product) {
+  return llvm::all_of(
+      product.getBody()->without_terminator(), [](Operation &op) {
+        return isa<arith::ExtFOp, arith::MulFOp, arith::AddFOp>(op);
+      });
+}
+
+bool startsFromZero(linalg::GenericOp generic) {
+  auto fill = generic.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
+}
+
+} // namespace keratin

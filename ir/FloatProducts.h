@@ -1,0 +1,22 @@
+//===- FloatProducts.h - sums of products of floats -------------*- C++ -*-===//
+#ifndef KERATIN_IR_FLOATPRODUCTS_H
+#define KERATIN_IR_FLOATPRODUCTS_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace keratin {
+
+/// Whether the one result of `generic` is sums of products of its two inputs,
+/// in floating point.
+bool isFloatProduct(mlir::linalg::GenericOp generic);
+
+/// Whether the body of a float product does no more to its factors than to
+/// widen them.
+bool onlyWidensFactors(mlir::linalg::GenericOp product);
+
+/// Whether the sums of `generic` start from a constant zero.
+bool startsFromZero(mlir::linalg::GenericOp generic);
+
+} // namespace keratin
+
+#endif // KERATIN_IR_FLOATPRODUCTS_H
