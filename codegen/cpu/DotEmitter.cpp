@@ -23,10 +23,6 @@ namespace keratin {
 // Arithmetic on positions
 //===----------------------------------------------------------------------===//
 
-Value DotEmitter::plus(Value left, Value right) {
-  return kernel.plus(left, right);
-}
-
 Value DotEmitter::times(Value value, int64_t factor) {
   if (std::optional<int64_t> known = getConstantIntValue(value))
     return kernel.index(*known * factor);
@@ -54,10 +50,6 @@ Value DotEmitter::over(Value value, Value divisor, bool rest) {
   if (rest)
     return arith::RemUIOp::create(b, loc, value, divisor);
   return arith::DivUIOp::create(b, loc, value, divisor);
-}
-
-Value DotEmitter::least(Value value, Value bound) {
-  return kernel.least(value, bound);
 }
 
 void DotEmitter::loop(Value from, Value to, int64_t step, Then body) {
@@ -203,9 +195,10 @@ void DotEmitter::emitOuter(ArrayRef<unsigned> loops, Value left, Value right) {
     range = kernel.share(turns, 1);
   loop(range.first, range.second, 1, [&](Value iv) {
     reader.bind(outer, iv);
-    emitOuter(loops.drop_front(), plus(left, times(iv, plan.strides[outer])),
-              plan.panel ? plus(right, times(iv, plan.rightStrides[outer]))
-                         : plus(times(right, extent(outer)), iv));
+    emitOuter(
+        loops.drop_front(), kernel.plus(left, times(iv, plan.strides[outer])),
+        plan.panel ? kernel.plus(right, times(iv, plan.rightStrides[outer]))
+                   : kernel.plus(times(right, extent(outer)), iv));
   });
 }
 
@@ -235,8 +228,8 @@ void DotEmitter::emitBlocks(Value left, Value right) {
   if (plan.runRows)
     perRun = kernel.index(int64_t(llvm::divideCeil(*plan.runRows, height)));
   else
-    perRun = over(plus(kernel.loopExtent(root, plan.rows.back()),
-                       kernel.index(height - 1)),
+    perRun = over(kernel.plus(kernel.loopExtent(root, plan.rows.back()),
+                              kernel.index(height - 1)),
                   kernel.index(height), /*rest=*/false);
   Value all = times(extentOf(outerRows()), perRun);
   std::pair<Value, Value> range = {kernel.index(0), all};
@@ -244,7 +237,7 @@ void DotEmitter::emitBlocks(Value left, Value right) {
     range = kernel.share(all, groups);
   Value end = range.second;
   loop(range.first, end, groups, [&](Value first) {
-    Value last = least(plus(first, kernel.index(groups)), end);
+    Value last = kernel.least(kernel.plus(first, kernel.index(groups)), end);
     emitColumns(first, last, left, right);
   });
   if (plan.columns % plan.block == 0)
@@ -262,9 +255,10 @@ void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
     Value start = kernel.index(0);
     if (plan.panel) {
       Value place = times(number, plan.block * plan.rightStrides[plan.lane]);
-      fillPanel(plus(right, place), columns);
+      fillPanel(kernel.plus(right, place), columns);
     } else {
-      start = times(plus(times(right, blocks), number), depth() * plan.block);
+      start = times(kernel.plus(times(right, blocks), number),
+                    depth() * plan.block);
     }
     int64_t most = mostTiles();
     auto tiles = [&](Value from, Value to, int64_t count) {
@@ -278,7 +272,7 @@ void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
       if (auto begin = getConstantIntValue(first))
         turns = kernel.index(*end - *begin);
     Value full =
-        plus(first, times(over(turns, kernel.index(most), false), most));
+        kernel.plus(first, times(over(turns, kernel.index(most), false), most));
     if (getConstantIntValue(turns) && getConstantIntValue(first))
       full = kernel.index(*getConstantIntValue(first) +
                           *getConstantIntValue(turns) / most * most);
@@ -286,7 +280,7 @@ void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
     if (most != 1)
       tiles(full, last, 1);
   };
-  loop(range.first, least(range.second, kernel.index(whole)), 1,
+  loop(range.first, kernel.least(range.second, kernel.index(whole)), 1,
        [&](Value number) { block(number, plan.block); });
   if (rest == 0)
     return;
@@ -305,8 +299,8 @@ void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
 DotEmitter::Tile DotEmitter::tileAt(Value number) {
   Value run = plan.runRows ? kernel.index(*plan.runRows)
                            : kernel.loopExtent(root, plan.rows.back());
-  Value perRun =
-      over(plus(run, kernel.index(height - 1)), kernel.index(height), false);
+  Value perRun = over(kernel.plus(run, kernel.index(height - 1)),
+                      kernel.index(height), false);
   if (plan.runRows)
     perRun = kernel.index(int64_t(llvm::divideCeil(*plan.runRows, height)));
   Value outer = over(number, perRun, /*rest=*/false);
@@ -317,7 +311,7 @@ DotEmitter::Tile DotEmitter::tileAt(Value number) {
       plan.runRows
           ? kernel.index(*plan.runRows - height)
           : Value(arith::SubIOp::create(b, loc, run, kernel.index(height)));
-  Value early = least(first, latest);
+  Value early = kernel.least(first, latest);
   return {outer, early, arith::SubIOp::create(b, loc, first, early)};
 }
 
@@ -327,19 +321,19 @@ void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
   SmallVector<Tile> places;
   Values lefts;
   for (int64_t tile = 0; tile < tiles; ++tile) {
-    places.push_back(tileAt(plus(group, kernel.index(tile))));
+    places.push_back(tileAt(kernel.plus(group, kernel.index(tile))));
     Value place = left;
     {
       LaneReader::Scope scope(reader);
       bindLoops(outerRows(), places.back().outer);
       for (unsigned loop : outerRows())
-        place =
-            plus(place, times(reader.at(getAffineDimExpr(loop, b.getContext())),
-                              plan.strides[loop]));
+        place = kernel.plus(
+            place, times(reader.at(getAffineDimExpr(loop, b.getContext())),
+                         plan.strides[loop]));
     }
     if (plan.run != 0)
-      place = plus(place,
-                   times(places.back().first, plan.strides[plan.rows.back()]));
+      place = kernel.plus(
+          place, times(places.back().first, plan.strides[plan.rows.back()]));
     lefts.push_back(place);
   }
 

@@ -73,7 +73,7 @@ void DotEmitter::finishKeptRow(Value line, int64_t columns) {
   LaneReader::Scope scope(reader);
   reader.bind(plan.lane, word(Column));
   bindLoops(outerRows(), word(Outer));
-  finishRow(line, plus(word(First), row), columns);
+  finishRow(line, kernel.plus(word(First), row), columns);
 }
 
 /// Finishes the share that `step` has of the lines of the square.
@@ -83,11 +83,11 @@ void DotEmitter::finishSome(Value step, int64_t columns) {
   int64_t each = int64_t(llvm::divideCeil(lines, steps));
   Value from = times(step, each), end = kernel.index(lines);
   if (each > fewLines) {
-    Value to = least(plus(from, kernel.index(each)), end);
+    Value to = kernel.least(kernel.plus(from, kernel.index(each)), end);
     return loop(from, to, 1, [&](Value line) { finishKeptRow(line, columns); });
   }
   for (int64_t number = 0; number < each; ++number) {
-    Value line = plus(from, kernel.index(number));
+    Value line = kernel.plus(from, kernel.index(number));
     Value isLine =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, line, end);
     auto branch = scf::IfOp::create(b, loc, isLine, /*withElse=*/false);
@@ -114,8 +114,9 @@ void DotEmitter::finishKept(int64_t columns) {
 void DotEmitter::finishTile(const Tile &tile, int64_t columns) {
   LaneReader::Scope scope(reader);
   bindLoops(outerRows(), tile.outer);
-  loop(tile.skipped, kernel.index(height), 1,
-       [&](Value row) { finishRow(row, plus(tile.first, row), columns); });
+  loop(tile.skipped, kernel.index(height), 1, [&](Value row) {
+    finishRow(row, kernel.plus(tile.first, row), columns);
+  });
 }
 
 /// Row `number` of the run, whose sums are line `line` of the square.

@@ -44,11 +44,9 @@ private:
     return llvm::ArrayRef(plan.rows).take_back(plan.run);
   }
 
-  mlir::Value plus(mlir::Value left, mlir::Value right);
   mlir::Value times(mlir::Value value, int64_t factor);
   mlir::Value times(mlir::Value left, mlir::Value right);
   mlir::Value over(mlir::Value value, mlir::Value divisor, bool rest);
-  mlir::Value least(mlir::Value value, mlir::Value bound);
   void loop(mlir::Value from, mlir::Value to, int64_t step, Then body);
 
   mlir::Value address(mlir::Value memref, mlir::Value element);

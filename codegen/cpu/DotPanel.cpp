@@ -36,42 +36,44 @@ void DotEmitter::fillSums(ArrayRef<unsigned> loops, Value right, Value number,
   Value turns = kernel.index(extent(sum));
   Value before = times(number, extent(sum));
   auto at = [&](Value iv) {
-    return plus(right, times(iv, plan.rightStrides[sum]));
+    return kernel.plus(right, times(iv, plan.rightStrides[sum]));
   };
   if (loops.size() > 1)
     return loop(kernel.index(0), turns, 1, [&](Value iv) {
-      fillSums(loops.drop_front(), at(iv), plus(before, iv), columns);
+      fillSums(loops.drop_front(), at(iv), kernel.plus(before, iv), columns);
     });
   if (!plan.hasPairs)
     return loop(kernel.index(0), turns, 2, [&](Value iv) {
-      storeRows(at(iv), plus(before, iv), columns);
+      storeRows(at(iv), kernel.plus(before, iv), columns);
     });
   constexpr int64_t square = 2 * dotLanes;
   int64_t whole = extent(sum) / square * square;
   loop(kernel.index(0), kernel.index(whole), square, [&](Value iv) {
-    storeSquares(at(iv), plus(before, iv), columns, dotLanes);
+    storeSquares(at(iv), kernel.plus(before, iv), columns, dotLanes);
   });
   if (whole != extent(sum)) {
     Value iv = kernel.index(whole);
-    storeSquares(at(iv), plus(before, iv), columns, (extent(sum) - whole) / 2);
+    storeSquares(at(iv), kernel.plus(before, iv), columns,
+                 (extent(sum) - whole) / 2);
   }
 }
 
 /// Two neighbours of the sum, whose columns are neighbours in memory: they are
 /// shuffled together.
 void DotEmitter::storeRows(Value right, Value number, int64_t columns) {
-  Value next = plus(right, kernel.index(plan.rightStrides[plan.sums.back()]));
+  Value next =
+      kernel.plus(right, kernel.index(plan.rightStrides[plan.sums.back()]));
   Value place = times(number, plan.block);
   for (int64_t column = 0; column < columns; column += dotLanes) {
     int64_t width = std::min(dotLanes, columns - column);
     Value offset = kernel.index(column);
-    Value even = vectorAt(rightSource, plus(right, offset), b.getBF16Type(),
-                          width, dotLanes);
-    Value odd = vectorAt(rightSource, plus(next, offset), b.getBF16Type(),
-                         width, dotLanes);
+    Value even = vectorAt(rightSource, kernel.plus(right, offset),
+                          b.getBF16Type(), width, dotLanes);
+    Value odd = vectorAt(rightSource, kernel.plus(next, offset),
+                         b.getBF16Type(), width, dotLanes);
     LLVM::StoreOp::create(
         b, loc, vector::InterleaveOp::create(b, loc, even, odd).getResult(),
-        address(rightMemory, plus(place, kernel.index(column * 2))),
+        address(rightMemory, kernel.plus(place, kernel.index(column * 2))),
         /*alignment=*/64);
   }
 }
@@ -88,8 +90,9 @@ void DotEmitter::storeSquares(Value right, Value number, int64_t columns,
     for (int64_t column = first; column < std::min(columns, first + dotLanes);
          ++column) {
       Value offset = kernel.index(column * plan.rightStrides[plan.lane]);
-      square[size_t(column - first)] = vectorAt(
-          rightSource, plus(right, offset), b.getI32Type(), pairs, dotLanes);
+      square[size_t(column - first)] =
+          vectorAt(rightSource, kernel.plus(right, offset), b.getI32Type(),
+                   pairs, dotLanes);
     }
     for (auto [pair, value] :
          llvm::enumerate(transposed(b, loc, std::move(square)))) {
@@ -98,7 +101,7 @@ void DotEmitter::storeSquares(Value right, Value number, int64_t columns,
       int64_t offset = (int64_t(pair) * plan.block + first) * 2;
       LLVM::StoreOp::create(
           b, loc, value,
-          address(rightMemory, plus(place, kernel.index(offset))),
+          address(rightMemory, kernel.plus(place, kernel.index(offset))),
           /*alignment=*/64);
     }
   }

@@ -85,15 +85,15 @@ DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
       iv = inRuns(iv, turns);
     Values places;
     for (Value place : left)
-      places.push_back(plus(place, times(iv, stride)));
-    Value at = plus(times(number, turns), iv);
+      places.push_back(kernel.plus(place, times(iv, stride)));
+    Value at = kernel.plus(times(number, turns), iv);
     if (!steps)
       return sumUp(loops.drop_front(), places, right, at, columns, inner);
-    Value place = plus(right, times(at, plan.step * plan.block));
+    Value place = kernel.plus(right, times(at, plan.step * plan.block));
     prefetch(at);
     if (usesTiles()) {
       stepOfTiles(places, place, columns);
-      finishSome(plus(times(number, turns), count), columns);
+      finishSome(kernel.plus(times(number, turns), count), columns);
       return {};
     }
     return stepOfVectors(places[0], place, columns, inner);
@@ -147,7 +147,8 @@ void DotEmitter::startPrefetch(Value first, Value last, Value group,
   linesOfStep = int64_t(llvm::divideCeil(lines, turns));
   Value turn = over(Value(arith::SubIOp::create(b, loc, group, first)),
                     kernel.index(mostTiles()), /*rest=*/false);
-  Value share = times(least(turn, kernel.index(turns - 1)), linesOfStep * line);
+  Value share =
+      times(kernel.least(turn, kernel.index(turns - 1)), linesOfStep * line);
   // Where each block is read once, they are one run, or some, and near is soon
   // enough.
   constexpr int64_t nearElements = 16 << 10, stepsAhead = 2;
@@ -156,17 +157,18 @@ void DotEmitter::startPrefetch(Value first, Value last, Value group,
     ahead = stepsAhead * plan.step * plan.block;
   else if (turns == 1)
     ahead = std::min(ahead, nearElements);
-  nextBlock = plus(plus(start, kernel.index(ahead)), share);
+  nextBlock = kernel.plus(kernel.plus(start, kernel.index(ahead)), share);
 }
 
 void DotEmitter::prefetch(Value step) {
   constexpr int64_t line = 32;
   if (linesOfStep == 0)
     return;
-  Value place = plus(nextBlock, times(step, plan.step * plan.block));
+  Value place = kernel.plus(nextBlock, times(step, plan.step * plan.block));
   for (int64_t number = 0; number < linesOfStep; ++number)
     LLVM::Prefetch::create(
-        b, loc, address(rightMemory, plus(place, kernel.index(number * line))),
+        b, loc,
+        address(rightMemory, kernel.plus(place, kernel.index(number * line))),
         /*rw=*/0, /*hint=*/2, /*cache=*/1);
 }
 
@@ -179,11 +181,11 @@ void DotEmitter::stepOfTiles(ArrayRef<Value> left, Value right,
   int64_t apart = plan.run != 0 ? plan.strides[plan.rows.back()] : 0;
   int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
   for (int64_t column = 0; column < vectors; ++column)
-    call(
-        "tileloadd64",
-        {number(6 + column),
-         address(rightMemory, plus(right, kernel.index(column * dotLanes * 2))),
-         constant(plan.block * 4)});
+    call("tileloadd64",
+         {number(6 + column),
+          address(rightMemory,
+                  kernel.plus(right, kernel.index(column * dotLanes * 2))),
+          constant(plan.block * 4)});
   for (auto [tile, place] : llvm::enumerate(left)) {
     auto row = int64_t(tile);
     call("tileloadd64",
@@ -207,11 +209,12 @@ DotEmitter::Values DotEmitter::stepOfVectors(Value left, Value right,
   };
   Values factors, next;
   for (int64_t column = 0; column < vectors; ++column)
-    factors.push_back(load(pairs, rightMemory,
-                           plus(right, kernel.index(column * dotLanes * 2))));
+    factors.push_back(
+        load(pairs, rightMemory,
+             kernel.plus(right, kernel.index(column * dotLanes * 2))));
   for (int64_t row = 0; row < height; ++row) {
-    Value pair =
-        load(b.getI32Type(), leftMemory, plus(left, kernel.index(row * apart)));
+    Value pair = load(b.getI32Type(), leftMemory,
+                      kernel.plus(left, kernel.index(row * apart)));
     pair = vector::BroadcastOp::create(b, loc, words, pair);
     pair = vector::BitCastOp::create(b, loc, pairs, pair);
     for (int64_t column = 0; column < vectors; ++column)

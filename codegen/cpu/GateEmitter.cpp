@@ -49,7 +49,7 @@ private:
   void emitBlock(Value number, int64_t count);
   void emitOuter(unsigned loop);
   void emitRows();
-  void emitRowsFrom(int64_t from, int64_t to, unsigned height,
+  void emitRowsFrom(Value from, Value to, unsigned height,
                     llvm::function_ref<void()> body);
   void emitTile();
   Value placeOfSums(unsigned row, unsigned number, unsigned column);
@@ -210,52 +210,40 @@ void GateEmitter::emitOuter(unsigned loop) {
 }
 
 /// Rows from `from` to before `to`, `height` at once.
-void GateEmitter::emitRowsFrom(int64_t from, int64_t to, unsigned height,
+void GateEmitter::emitRowsFrom(Value from, Value to, unsigned height,
                                llvm::function_ref<void()> body) {
   rows = height;
-  if (from == to)
-    return;
-  emitLoop(b, loc, kernel.index(from), kernel.index(to), kernel.index(height),
-           {}, [&](Value iv, ValueRange) -> Sums {
-             LaneReader::Scope scope(reader);
-             reader.bind(gate - 1, iv);
-             body();
-             return {};
-           });
+  emitTurns(kernel, reader, from, to, height, [&](Value at) {
+    reader.bind(gate - 1, at);
+    body();
+  });
 }
 
 /// Tiles of one height, then those of another; of rows whose number is not
 /// known tiles, then one by one.
 void GateEmitter::emitRows() {
   unsigned loop = gate - 1;
+  auto tile = [&] { emitTile(); };
+  Value none = kernel.index(0), all = kernel.loopExtent(root, loop);
   int64_t extent = staticLoopExtent(root, loop);
   if (ShapedType::isDynamic(extent)) {
-    Value all = kernel.loopExtent(root, loop), height = kernel.index(mostRows);
+    Value height = kernel.index(mostRows);
     Value whole = arith::MulIOp::create(
         b, loc, arith::DivUIOp::create(b, loc, all, height), height);
-    auto tiles = [&](Value from, Value to, unsigned height) {
-      rows = height;
-      emitLoop(b, loc, from, to, kernel.index(height), {},
-               [&](Value iv, ValueRange) -> Sums {
-                 LaneReader::Scope scope(reader);
-                 reader.bind(loop, iv);
-                 emitTile();
-                 return {};
-               });
-    };
-    tiles(kernel.index(0), whole, mostRows);
-    return tiles(whole, all, 1);
+    emitRowsFrom(none, whole, mostRows, tile);
+    return emitRowsFrom(whole, all, 1, tile);
   }
-  int64_t high = extent - lowTiles * int64_t(lowRows);
-  emitRowsFrom(0, high, mostRows, [&] { emitTile(); });
-  emitRowsFrom(high, extent, lowRows, [&] { emitTile(); });
+  Value high = kernel.index(extent - lowTiles * int64_t(lowRows));
+  emitRowsFrom(none, high, mostRows, tile);
+  emitRowsFrom(high, all, lowRows, tile);
   if (!memory)
     return;
   prefetchNext();
-  int64_t whole = extent / rowsAtOnce * rowsAtOnce;
+  int64_t rest = extent % rowsAtOnce;
   auto compute = [&] { finish(readSums()); };
-  emitRowsFrom(0, whole, rowsAtOnce, compute);
-  emitRowsFrom(whole, extent, unsigned(extent - whole), compute);
+  Value whole = kernel.index(extent - rest);
+  emitRowsFrom(none, whole, rowsAtOnce, compute);
+  emitRowsFrom(whole, all, unsigned(rest), compute);
 }
 
 //===----------------------------------------------------------------------===//

@@ -187,6 +187,25 @@ static std::optional<int64_t> endOfRead(linalg::GenericOp root,
   return std::max<int64_t>(end.getValue() + 1 - low, 1);
 }
 
+/// The first index that is written at `place` when `loop` is at `first` or
+/// behind, the other loops anywhere.
+static std::optional<int64_t> startOfWrite(linalg::GenericOp root,
+                                           AffineExpr place, unsigned loop,
+                                           int64_t first) {
+  Position at;
+  for (unsigned other = 0; other < root.getNumLoops(); ++other) {
+    std::optional<int64_t> step = laneStep(place, other);
+    if (!step || *step < 0)
+      return std::nullopt;
+    at.push_back(
+        getAffineConstantExpr(other == loop ? first : 0, root.getContext()));
+  }
+  auto start = dyn_cast<AffineConstantExpr>(canonical(place.replaceDims(at)));
+  if (!start)
+    return std::nullopt;
+  return start.getValue();
+}
+
 void markBehind(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
                 ArrayRef<Output> outputs) {
   std::optional<unsigned> loop = loopOfBackwardTiles(root, tiling);
@@ -206,6 +225,12 @@ void markBehind(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
     return;
   int64_t rows = staticLoopExtent(root, *loop);
   int64_t height = tiling.outerRow ? tiling.size.outerRows : 1;
+  auto tiles = int64_t(llvm::divideCeil(rows, height));
+  auto startOf = [&](int64_t tile) {
+    return startOfWrite(root, outputs[0].place[to->axis], *loop, tile * height);
+  };
+  if (!startOf(0))
+    return;
   for (const Access &access : accessesOf(kernel, root)) {
     BlockArgument argument = onlyReadBy(root, access);
     auto from =
@@ -218,25 +243,28 @@ void markBehind(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
       read = outermostAxis(from, access.position, *loop);
     if (!read)
       continue;
+    int64_t last = from.getDimSize(read->axis);
+    auto endOf = [&](int64_t tile) {
+      return endOfRead(root, access, read->axis, *loop,
+                       std::min((tile + 1) * height, rows) - 1);
+    };
+    if (!endOf(0))
+      continue;
+    // What is read ends farther behind from tile to tile, up to the end of the
+    // image; where it goes does so all the way. They are farthest apart where
+    // one of the two begins or ends to move.
+    auto all = llvm::seq<int64_t>(0, tiles);
+    int64_t whole =
+        llvm::partition_point(
+            all, [&](int64_t tile) { return *endOf(tile) < last; }) -
+        all.begin();
     int64_t behind = 0;
-    bool isKnown = true;
-    for (int64_t first = 0; first < rows && isKnown; first += height) {
-      std::optional<int64_t> end = endOfRead(
-          root, access, read->axis, *loop, std::min(first + height, rows) - 1);
-      Position at(root.getNumLoops(),
-                  getAffineConstantExpr(0, root.getContext()));
-      at[*loop] = getAffineConstantExpr(first, root.getContext());
-      auto place = dyn_cast<AffineConstantExpr>(
-          canonical(outputs[0].place[to->axis].replaceDims(at)));
-      isKnown = end && place;
-      if (isKnown)
-        behind = std::max(behind, std::min(*end, from.getDimSize(read->axis)) *
-                                          read->bytes -
-                                      place.getValue() * to->bytes);
-    }
-    if (isKnown)
-      kernel.to().setArgAttr(argument.getArgNumber(), "ktn.behind",
-                             kernel.builder().getI64IntegerAttr(behind));
+    for (int64_t tile : {int64_t(0), whole - 1, whole, tiles - 2, tiles - 1})
+      if (tile >= 0 && tile < tiles)
+        behind = std::max(behind, std::min(*endOf(tile), last) * read->bytes -
+                                      *startOf(tile) * to->bytes);
+    kernel.to().setArgAttr(argument.getArgNumber(), "ktn.behind",
+                           kernel.builder().getI64IntegerAttr(behind));
   }
 }
 

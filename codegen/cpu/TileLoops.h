@@ -59,6 +59,8 @@ private:
     int64_t steps = 1;
   };
   StepOfRow stepOfRow();
+  void forEachLineOf(const StepOfRow &at, int64_t lines, int64_t line,
+                     llvm::function_ref<void(mlir::Value)> body);
   int64_t stepsThatAsk();
   void prefetchRow(const StepOfRow &at, mlir::Value memref,
                    llvm::ArrayRef<mlir::AffineExpr> position, bool isWrite);

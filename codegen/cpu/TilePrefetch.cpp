@@ -313,27 +313,22 @@ void TileEmitter::prefetchNextPanel() {
       cast<MemRefType>(memref.getType()).getElementTypeBitWidth(), 8);
   int64_t width = int64_t(tiling.size.vectors) * tiling.lanes;
   int64_t line = std::min(lineBytes / bytes, width);
-  auto add = [&](Value left, Value right) -> Value {
-    return arith::AddIOp::create(b, loc, left, right);
-  };
   unsigned loop = tiling.reductions[0];
   auto [step, steps] = stepOfTile();
   int64_t rows = llvm::divideCeil(steps, tiling.tilesOfPanel);
   int64_t perRow = llvm::bit_floor(uint64_t(steps / rows));
-  // Which of the lines of a row: some in each of its steps. Behind the last row
-  // of a tile it asks for those of the next one, which does no harm.
-  int64_t lines = llvm::divideCeil(width, line);
-  int64_t turns = std::min<int64_t>(perRow, llvm::bit_ceil(uint64_t(lines)));
-  Value turn = arith::AndIOp::create(b, loc, step, kernel.index(turns - 1));
+  // Behind the last row of a tile it asks for those of the next one, which does
+  // no harm.
   Value row =
       arith::ShRUIOp::create(b, loc, step, kernel.index(llvm::Log2_64(perRow)));
   Value tile = numberOfTile(tiling.tilesOfPanel - 1, /*ofColumns=*/true);
   tile = arith::MulIOp::create(b, loc, tile, kernel.index(rows));
   if (block.first)
-    tile = add(tile, block.first);
-  row = add(tile, row);
-  Value first = add(reader.at(getAffineDimExpr(tiling.lane, b.getContext())),
-                    kernel.index(width));
+    tile = kernel.plus(tile, block.first);
+  row = kernel.plus(tile, row);
+  Value first =
+      kernel.plus(reader.at(getAffineDimExpr(tiling.lane, b.getContext())),
+                  kernel.index(width));
   Value isEnd =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, first,
                             kernel.index(staticLoopExtent(root, tiling.lane)));
@@ -341,17 +336,30 @@ void TileEmitter::prefetchNextPanel() {
   LaneReader::Scope scope(reader);
   reader.bind(loop, row);
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  forEachLineOf({step, row, perRow}, llvm::divideCeil(width, line), line,
+                [&](Value column) {
+                  reader.bind(tiling.lane, kernel.plus(first, column));
+                  Sums place;
+                  for (AffineExpr expr : map.getResults())
+                    place.push_back(reader.at(expr));
+                  memref::PrefetchOp::create(
+                      b, loc, memref, place, /*isWrite=*/false,
+                      /*localityHint=*/2, /*isDataCache=*/true);
+                });
+}
+
+/// The columns at which the lines begin that the step `at` asks for, of the
+/// `lines` of its row, `line` elements each: some in each of its steps.
+void TileEmitter::forEachLineOf(const StepOfRow &at, int64_t lines,
+                                int64_t line,
+                                llvm::function_ref<void(Value)> body) {
+  int64_t turns = std::min<int64_t>(at.steps, llvm::bit_ceil(uint64_t(lines)));
+  Value turn = arith::AndIOp::create(b, loc, at.step, kernel.index(turns - 1));
   for (int64_t ahead = 0; ahead < lines; ahead += turns) {
-    Value column = add(turn, kernel.index(ahead));
+    Value number = arith::AddIOp::create(b, loc, turn, kernel.index(ahead));
     if (ahead + turns > lines)
-      column = least(column, lines - 1);
-    column = arith::MulIOp::create(b, loc, column, kernel.index(line));
-    reader.bind(tiling.lane, add(first, column));
-    Sums place;
-    for (AffineExpr expr : map.getResults())
-      place.push_back(reader.at(expr));
-    memref::PrefetchOp::create(b, loc, memref, place, /*isWrite=*/false,
-                               /*localityHint=*/2, /*isDataCache=*/true);
+      number = least(number, lines - 1);
+    body(arith::MulIOp::create(b, loc, number, kernel.index(line)));
   }
 }
 
@@ -472,31 +480,24 @@ void TileEmitter::prefetchRow(const StepOfRow &at, Value memref,
   const Column &last = columns.back();
   int64_t line = lineBytes / bytes,
           width = last.offset + std::max(last.width, 1U);
-  int64_t lines = llvm::divideCeil(width, line);
-  int64_t turns = std::min<int64_t>(at.steps, llvm::bit_ceil(uint64_t(lines)));
   // Coordinates of their own, which are no loops of the root.
   unsigned down = root.getNumLoops(), along = down + 1;
   LaneReader::Scope scope(reader);
   reader.bind(down, at.row);
-  Value turn = arith::AndIOp::create(b, loc, at.step, kernel.index(turns - 1));
   SmallVector<AffineExpr> taps(root.getNumLoops());
   Position point = pointOf(0, 0, taps);
   point[*tiling.row] =
       point[*tiling.row] + getAffineDimExpr(down, b.getContext());
   point[tiling.lane] =
       point[tiling.lane] + getAffineDimExpr(along, b.getContext());
-  for (int64_t ahead = 0; ahead < lines; ahead += turns) {
-    Value column = arith::AddIOp::create(b, loc, turn, kernel.index(ahead));
-    if (ahead + turns > lines)
-      column = least(column, lines - 1);
-    reader.bind(along,
-                arith::MulIOp::create(b, loc, column, kernel.index(line)));
+  forEachLineOf(at, llvm::divideCeil(width, line), line, [&](Value column) {
+    reader.bind(along, column);
     Sums place;
     for (AffineExpr expr : atPoint(position, point))
       place.push_back(reader.at(expr));
     memref::PrefetchOp::create(b, loc, memref, place, isWrite,
                                /*localityHint=*/3, /*isDataCache=*/true);
-  }
+  });
 }
 
 /// Asks for a row of what is added to this tile.
