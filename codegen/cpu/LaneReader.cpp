@@ -168,7 +168,8 @@ LaneReader::Key LaneReader::key(Value tensor, ArrayRef<AffineExpr> position,
   // Maps are unique, so they serve as keys; their numbers only have to be
   // large enough.
   AffineMap map = AffineMap::get(1 << 10, 1 << 20, position, b.getContext());
-  return {tensor, map, width};
+  unsigned along = width != 0 && lane ? *lane : 0;
+  return {tensor, map, width, along};
 }
 
 void LaneReader::remember(Value tensor, ArrayRef<AffineExpr> position,

@@ -142,7 +142,9 @@ public:
   mlir::AffineExpr symbol(mlir::Value value);
 
 private:
-  using Key = std::tuple<mlir::Value, mlir::AffineMap, unsigned>;
+  /// A tensor, a position, how many lanes, and along which loop: a square that
+  /// is transposed has the same position at the start of a row and of a column.
+  using Key = std::tuple<mlir::Value, mlir::AffineMap, unsigned, unsigned>;
   struct Memory {
     llvm::DenseMap<Key, Lanes> lanes;
     llvm::DenseMap<mlir::AffineExpr, mlir::Value> indices;
