@@ -121,6 +121,12 @@ void optimizeCode(Module &module, const Target &target, Effort effort) {
           : builder.buildPerModuleDefaultPipeline(effort == Effort::Full
                                                       ? OptimizationLevel::O2
                                                       : OptimizationLevel::O1);
+  // The places of a tile are constants behind the first of them, which an
+  // instruction adds by itself. Where an index serves several arguments, each
+  // place would have an index of its own instead, computed and spilled.
+  if (effort == Effort::Full)
+    cantFail(builder.parsePassPipeline(
+        passes, "function(separate-const-offset-from-gep,early-cse)"));
   passes.run(module, modules);
 }
 
