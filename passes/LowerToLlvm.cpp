@@ -14,17 +14,14 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/Transforms/Passes.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/Passes.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
 
 namespace keratin {
 #define GEN_PASS_DEF_CALLLIBM
 #define GEN_PASS_DEF_PREPAREMEMREFS
-#define GEN_PASS_DEF_ROUNDTOBF16
 #include "passes/Passes.h.inc"
 
 namespace {
@@ -77,43 +74,6 @@ void PrepareMemrefs::rewriteAsLoops(memref::CopyOp copy) {
 
 namespace {
 
-/// Any conversion to bf16 by way of f32. From f64 that rounds twice, from a
-/// wide integer too: by at most half of a bf16 ulp and a bit.
-template <typename OpTy> struct ConvertByF32 : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    Type type = op.getType();
-    Type from = getElementTypeOrSelf(op.getIn().getType());
-    if (!getElementTypeOrSelf(type).isBF16() || from.isF32())
-      return rewriter.notifyMatchFailure(op, "is one step already");
-    Type wide = rewriter.getF32Type();
-    if (auto vector = dyn_cast<VectorType>(type))
-      wide = vector.clone(wide);
-    Value value =
-        from.isF16()
-            ? Value(arith::ExtFOp::create(rewriter, op.getLoc(), wide,
-                                          op.getIn()))
-            : Value(OpTy::create(rewriter, op.getLoc(), wide, op.getIn()));
-    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, value);
-    return success();
-  }
-};
-
-struct RoundToBf16 : impl::RoundToBf16Base<RoundToBf16> {
-  void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    patterns.add<ConvertByF32<arith::TruncFOp>, ConvertByF32<arith::SIToFPOp>,
-                 ConvertByF32<arith::UIToFPOp>>(&getContext());
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
-  }
-};
-
-} // namespace
-
-namespace {
-
 /// Not all that libm has: the rest are instructions.
 struct CallLibm : impl::CallLibmBase<CallLibm> {
   void runOnOperation() override {
@@ -149,13 +109,16 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
   arith::ArithEmulateUnsupportedFloatsOptions narrow;
   narrow.sourceTypeStrs = {"bf16", "f16"};
   pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
-  pm.addPass(createRoundToBf16());
+  // What has dot products of bf16 also rounds to it.
+  bool roundsToBf16 = options.optimize && options.dots != DotUnit::None;
+  RoundToBf16Options rounding;
+  rounding.expand = !roundsToBf16;
+  pm.addPass(createRoundToBf16(rounding));
   ConvertF16Options halves;
   halves.expand = !options.halves;
   pm.addPass(createConvertF16(halves));
   arith::ArithExpandOpsPassOptions expand;
-  // What has dot products of bf16 also rounds to it.
-  expand.includeBf16 = !options.optimize || options.dots == DotUnit::None;
+  expand.includeBf16 = !roundsToBf16;
   pm.addPass(arith::createArithExpandOpsPass(expand));
 }
 

@@ -409,13 +409,18 @@ def ReduceLanes : Pass<"ktn-reduce-lanes"> {
 }
 
 def RoundToBf16 : Pass<"ktn-round-to-bf16"> {
-  let summary = "Convert numbers to bf16 by way of f32";
+  let summary = "Convert numbers to bf16 by way of f32, or by integers";
   let description = [{
-    Integers, f64 and f16 become f32 first, from which `arith-expand` rounds with
-    integer arithmetic; for other conversions LLVM calls its runtime library.
+    Integers, f64 and f16 become f32 first: for other conversions LLVM calls its runtime library.
+
+    With `expand`, for targets without instructions that round f32 to bf16, that is done with operations on the bits, to
+    nearest even, and any NaN becomes the one. `arith-expand` would select between numbers of bf16, for
+    which LLVM may call its library where some lanes of a vector are unused.
 
     Requires: `arith-emulate-unsupported-floats`, after which nothing is computed in bf16.
   }];
+  let options = [Option<"expand", "expand", "bool", /*default=*/"false",
+                        "the target has no instructions for bf16">];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
