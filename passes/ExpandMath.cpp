@@ -114,6 +114,15 @@ struct ExpandExpOfNonPositive : OpRewritePattern<math::ExpOp> {
   VectorMathTarget target;
 };
 
+/// The constant of `type`, a float or a vector of it, whose elements are
+/// `scalar`.
+Value splat(OpBuilder &b, Location loc, Type type, const APFloat &scalar) {
+  TypedAttr value = FloatAttr::get(getElementTypeOrSelf(type), scalar);
+  if (auto vector = dyn_cast<VectorType>(type))
+    value = DenseElementsAttr::get(vector, Attribute(value));
+  return arith::ConstantOp::create(b, loc, value);
+}
+
 /// What `x` is times a positive constant, with which `scale` is multiplied.
 Value withoutScale(Value x, double &scale) {
   constexpr double most = 1024;
@@ -158,8 +167,9 @@ struct ExpandErfPlusOne : OpRewritePattern<math::ErfOp> {
   VectorMathTarget target;
 };
 
-/// a (1 + erf(x)), as of GELU, for an `a` that is x times something positive:
-/// a + a erf(x), one operation for the sum and the product.
+/// a (1 + erf(s x)), as of GELU, for an `a` that is c x with a positive c:
+/// x (c + c erf(s x)), one operation for the sum and a product. In the other
+/// order, a + a erf(s x), the sign of a zero would be lost.
 struct ExpandProductWithErf : OpRewritePattern<arith::MulFOp> {
   ExpandProductWithErf(MLIRContext *context, VectorMathTarget target)
       : OpRewritePattern(context), target(target) {}
@@ -192,7 +202,9 @@ struct ExpandProductWithErf : OpRewritePattern<arith::MulFOp> {
     if (withoutScale(factor, other) != x)
       return rewriter.notifyMatchFailure(op, "may be infinite for a finite x");
     VectorMath math(rewriter, op.getLoc(), op.getType(), target);
-    rewriter.replaceOp(op, math.fma(factor, math.erfForSum(x, scale), factor));
+    Value c = splat(rewriter, op.getLoc(), op.getType(), APFloat(float(other)));
+    Value sum = math.fma(math.erfForSum(x, scale), c, c);
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(op, x, sum);
     return success();
   }
   VectorMathTarget target;
@@ -322,11 +334,8 @@ struct ExpandExtremum : OpRewritePattern<OpTy> {
 private:
   static Value notANumber(PatternRewriter &rewriter, Location loc, Type type) {
     auto element = cast<FloatType>(getElementTypeOrSelf(type));
-    APFloat nan = APFloat::getQNaN(element.getFloatSemantics());
-    TypedAttr value = FloatAttr::get(element, nan);
-    if (auto vector = dyn_cast<VectorType>(type))
-      value = DenseElementsAttr::get(vector, Attribute(value));
-    return arith::ConstantOp::create(rewriter, loc, value);
+    return splat(rewriter, loc, type,
+                 APFloat::getQNaN(element.getFloatSemantics()));
   }
   static bool isNumber(Value value) {
     APFloat number(0.0f);

@@ -261,10 +261,11 @@ func.func @erf_plus_one(%x: vector<16xf32>) -> vector<16xf32> {
 
 // -----
 
-// GELU: the sum with one and the product are one operation, the last.
+// GELU: the sum with one and the product with 1/2 are one operation; that with
+// x is the last, so that -0 stays -0.
 // CHECK-LABEL: func @gelu(
-// CHECK:         %[[HALF:.+]] = arith.mulf %arg0
-// CHECK:         %[[Y:.+]] = math.fma %[[HALF]], %{{.+}}, %[[HALF]]
+// CHECK:         %[[PHI:.+]] = math.fma %{{.+}}, %[[HALF:[^,]+]], %[[HALF]] :
+// CHECK-NEXT:    %[[Y:.+]] = arith.mulf %arg0, %[[PHI]]
 // CHECK-NEXT:    return %[[Y]]
 // PLAIN-LABEL: func @gelu(
 // PLAIN:         %[[HALF:.+]] = arith.mulf %arg0
