@@ -385,6 +385,8 @@ Lanes LaneReader::load(Value memref, ArrayRef<AffineExpr> position,
     return {memref::LoadOp::create(b, kernel.loc(), memref, at(position)), {}};
   if (laneAccess(type, position, *lane) == LaneAccess::Contiguous)
     return {loadVector(memref, at(position), width), {}};
+  if (Lanes repeated = loadRepeated(memref, position, width))
+    return repeated;
   SmallVector<Value> values;
   for (unsigned number = 0; number < width; ++number)
     values.push_back(memref::LoadOp::create(b, kernel.loc(), memref,
@@ -392,8 +394,58 @@ Lanes LaneReader::load(Value memref, ArrayRef<AffineExpr> position,
   return {elements(values), {}};
 }
 
+/// Whether `value` is known to be a multiple of `factor`.
+static bool isMultiple(Value value, int64_t factor) {
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return *known % factor == 0;
+  auto product = value.getDefiningOp<arith::MulIOp>();
+  return product && (isMultiple(product.getLhs(), factor) ||
+                     isMultiple(product.getRhs(), factor));
+}
+
+/// An expression without the constant that is added to it, and that.
+static std::pair<AffineExpr, int64_t> withoutConstant(AffineExpr expr) {
+  auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (sum && sum.getKind() == AffineExprKind::Add)
+    if (auto added = dyn_cast<AffineConstantExpr>(sum.getRHS()))
+      return {sum.getLHS(), added.getValue()};
+  return {expr, 0};
+}
+
+/// What is read at the quotient of the lane and a constant: so many lanes read
+/// one element, and the next ones its neighbour. Null where that is not so, or
+/// where the first lane does not begin such a run or a part of it.
+Lanes LaneReader::loadRepeated(Value memref, ArrayRef<AffineExpr> position,
+                               unsigned width) {
+  if (position.empty())
+    return {};
+  auto quotient =
+      dyn_cast<AffineBinaryOpExpr>(withoutConstant(position.back()).first);
+  if (!quotient || quotient.getKind() != AffineExprKind::FloorDiv)
+    return {};
+  auto divisor = dyn_cast<AffineConstantExpr>(quotient.getRHS());
+  auto [first, offset] = withoutConstant(quotient.getLHS());
+  Position elements(position);
+  elements.back() = first;
+  if (!divisor || first != getAffineDimExpr(*lane, b.getContext()) ||
+      laneAccess(cast<MemRefType>(memref.getType()), elements, *lane) !=
+          LaneAccess::Contiguous)
+    return {};
+  int64_t times = std::min<int64_t>(divisor.getValue(), width);
+  if (width % times != 0 || divisor.getValue() % times != 0 ||
+      offset % times != 0 || !isMultiple(coordinates[*lane], times))
+    return {};
+  if (times == width)
+    return {memref::LoadOp::create(b, kernel.loc(), memref, at(position)), {}};
+  Value few = loadVector(memref, at(position), width / times);
+  SmallVector<int64_t> numbers;
+  for (unsigned number = 0; number < width; ++number)
+    numbers.push_back(number / times);
+  return {vector::ShuffleOp::create(b, kernel.loc(), few, few, numbers), {}};
+}
+
 /// The packed dimension is `lane + offset`, and the lane starts a block, so
-/// the offset is the place in the block.
+/// the offset is the place in the block, or in one of those behind it.
 SmallVector<Value> LaneReader::placeOf(const Packed &packed,
                                        ArrayRef<AffineExpr> position) {
   AffineExpr coordinate = getAffineDimExpr(*lane, b.getContext());
@@ -412,11 +464,19 @@ SmallVector<Value> LaneReader::placeOf(const Packed &packed,
   };
   for (int64_t dim : packed.packing.outer)
     add(dim);
-  place.push_back(packed.number);
+  AffineExpr offset = canonical(position[blocked] - coordinate);
+  Value number = packed.number;
+  if (auto known = dyn_cast<AffineConstantExpr>(offset);
+      known && known.getValue() >= packed.packing.block) {
+    int64_t block = packed.packing.block;
+    number = kernel.plus(number, kernel.index(known.getValue() / block));
+    offset = getAffineConstantExpr(known.getValue() % block, b.getContext());
+  }
+  place.push_back(number);
   for (unsigned dim = 0; dim < position.size(); ++dim)
     if (dim != blocked && !llvm::is_contained(packed.packing.outer, dim))
       add(dim);
-  place.push_back(at(canonical(position[blocked] - coordinate)));
+  place.push_back(at(offset));
   return place;
 }
 

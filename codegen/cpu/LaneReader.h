@@ -164,6 +164,8 @@ private:
                 unsigned width);
   Lanes load(mlir::Value memref, llvm::ArrayRef<mlir::AffineExpr> position,
              unsigned width);
+  Lanes loadRepeated(mlir::Value memref,
+                     llvm::ArrayRef<mlir::AffineExpr> position, unsigned width);
   Range rangeOf(mlir::AffineExpr expr) const;
   Lanes readAround(mlir::tensor::PadOp pad,
                    llvm::ArrayRef<mlir::AffineExpr> position, unsigned width);

@@ -108,8 +108,11 @@ struct LowerConv : Lowering<ktn::ConvOp> {
       return createConv(op, b, type, sizes, x, operands.getKernel(),
                         {b.getAffineDimExpr(spatial + 1)}, {},
                         /*sumsChannels=*/true);
-    if (inPerGroup == 1 && outPerGroup == 1)
-      return lowerDepthwise(op, b, type, sizes, x, operands.getKernel());
+    // More of them fill vectors by themselves.
+    constexpr int64_t mostFilters = 8;
+    if (inPerGroup == 1 && outPerGroup <= mostFilters)
+      return lowerDepthwise(op, b, type, sizes, x, operands.getKernel(),
+                            outPerGroup);
     return lowerGrouped(op, b, type, sizes, x, operands.getKernel(), inPerGroup,
                         outPerGroup);
   }
@@ -117,12 +120,13 @@ struct LowerConv : Lowering<ktn::ConvOp> {
 private:
   /// The convolution of `x` [n, position.., shared, in] with `kernel`
   /// [window.., in, shared, own] to [n, position.., shared, own]. `shared` axes
-  /// are of the same extent in x, kernel and result; `in` exists where
+  /// are of the same extent in kernel and result, and in x where `filters` is
+  /// 1: so many of the result in a row read the same of x. `in` exists where
   /// `sumsChannels`.
   static Value createConv(ktn::ConvOp op, OpBuilder &b, RankedTensorType type,
                           ArrayRef<OpFoldResult> sizes, Value x, Value kernel,
                           ArrayRef<AffineExpr> own, ArrayRef<AffineExpr> shared,
-                          bool sumsChannels) {
+                          bool sumsChannels, int64_t filters = 1) {
     int64_t spatial = op.getStrides().size();
     unsigned firstWindowLoop = type.getRank();
     unsigned reductions = spatial + sumsChannels;
@@ -132,7 +136,8 @@ private:
     SmallVector<AffineExpr> xExprs = {b.getAffineDimExpr(0)}, yExprs = xExprs;
     SmallVector<AffineExpr> kernelExprs = window.window;
     llvm::append_range(xExprs, window.input);
-    llvm::append_range(xExprs, shared);
+    for (AffineExpr channel : shared)
+      xExprs.push_back(channel.floorDiv(filters));
     if (sumsChannels) {
       xExprs.push_back(b.getAffineDimExpr(loops - 1));
       kernelExprs.push_back(b.getAffineDimExpr(loops - 1));
@@ -151,12 +156,12 @@ private:
                              reductions);
   }
 
-  /// Each channel has its own window: kernel [window.., 1, c] is read as
-  /// [window.., c].
+  /// Each channel has its own windows, `filters` of them: kernel [window.., 1,
+  /// c] is read as [window.., c].
   static FailureOr<Value> lowerDepthwise(ktn::ConvOp op, OpBuilder &b,
                                          RankedTensorType type,
                                          ArrayRef<OpFoldResult> sizes, Value x,
-                                         Value kernel) {
+                                         Value kernel, int64_t filters) {
     int64_t spatial = type.getRank() - 2;
     SmallVector<int64_t> shape(tensorType(kernel).getShape());
     shape.erase(shape.begin() + spatial);
@@ -164,7 +169,7 @@ private:
                            RankedTensorType::get(shape, type.getElementType()));
     return createConv(op, b, type, sizes, x, kernel, {},
                       {b.getAffineDimExpr(spatial + 1)},
-                      /*sumsChannels=*/false);
+                      /*sumsChannels=*/false, filters);
   }
 
   /// The channel axes of x, kernel and result are split into groups.
