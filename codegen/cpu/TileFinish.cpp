@@ -68,7 +68,8 @@ void TileEmitter::prefetchPlace(const Output &output, Position point,
   constexpr unsigned line = 64;
   auto type = cast<MemRefType>(output.destination.getType());
   unsigned bits = type.getElementTypeBitWidth();
-  if (width == 0 || bits < 8 || !tiling.row || !exceedsSecondCache(type) ||
+  // A part of a line would be asked for once more with the next one.
+  if (width * bits / 8 < line || !tiling.row || !exceedsSecondCache(type) ||
       asksForPlaces(output) ||
       laneAccess(type, atPoint(output.place, point), tiling.lane) !=
           LaneAccess::Contiguous)
