@@ -25,6 +25,8 @@ struct Attention {
   /// The loop of either product along `axis` of the scores.
   unsigned scoresLoop(unsigned axis) const;
   unsigned valuesLoop(unsigned axis) const;
+  /// That of an op with a loop for each axis.
+  unsigned axisItself(unsigned axis) const { return axis; }
   /// Static numbers, or ShapedType::kDynamic.
   int64_t queryCount() const;
   int64_t keyCount() const;

@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -70,39 +71,79 @@ Position LaneAttention::pointOf(linalg::GenericOp op) {
   return point;
 }
 
+void LaneAttention::fillMasks(const Block &block) {
+  for (const LaneMask &mask : masks)
+    if (mask.key)
+      fillMask(mask, block);
+}
+
 void LaneAttention::emitBlock(Value first, int64_t count) {
   Block block = {first, count, full};
   if (count < full.vectors * lanes)
     block.tile = last;
-  int64_t vectors = block.tile.vectors, keys = keyCount();
   fillQueries(block);
+  for (const LaneMask &mask : masks)
+    if (!mask.key)
+      fillMaskOfQueries(mask, block);
+  block.from = block.masksFrom = kernel.index(0);
+  block.to = kernel.index(keyCount());
+  if (!hasBlocksOfKeys())
+    fillMasks(block);
+  if (!hidden)
+    return finish(block, emitAllKeys(block, {}).second);
+  // Without what is hidden, and once more with it where that is needed.
+  Value start = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
+  Value no = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
+  bool isAtHand =
+      llvm::none_of(masks, [](const LaneMask &mask) { return mask.key; });
+  if (isAtHand || !hasBlocksOfKeys())
+    start = allSeeSome(block);
+  SmallVector<Type> types(block.tile.vectors, vectorType());
+  auto turns = scf::WhileOp::create(
+      b, loc, types, start,
+      [&](OpBuilder &, Location, ValueRange mayLeaveOut) {
+        auto [most, totals] = emitAllKeys(block, mayLeaveOut[0]);
+        Value again =
+            arith::AndIOp::create(b, loc, mayLeaveOut[0], needsHidden(most));
+        scf::ConditionOp::create(b, loc, again, totals);
+      },
+      [&](OpBuilder &, Location, ValueRange) {
+        scf::YieldOp::create(b, loc, no);
+      });
+  finish(block, turns.getResults());
+}
+
+/// The largest scores of the queries, and the sums of their powers.
+std::pair<LaneAttention::Sums, LaneAttention::Sums>
+LaneAttention::emitAllKeys(Block block, Value mayLeaveOut) {
+  int64_t vectors = block.tile.vectors;
   Value least = kernel.scalar(softmax.largest.getDpsInits()[0]
                                   .getDefiningOp<linalg::FillOp>()
                                   .getInputs()[0]);
   Sums most(vectors, vector::BroadcastOp::create(b, loc, vectorType(), least));
   Sums totals(vectors, splat(0));
-  if (keysAtOnce >= keys) {
-    block.from = kernel.index(0);
-    block.to = kernel.index(keys);
-    emitKeys(block, most, totals, /*running=*/false);
-    return finish(block, totals);
+  if (!hasBlocksOfKeys()) {
+    emitKeys(block, most, totals, mayLeaveOut);
+    return {most, totals};
   }
   clearSums(block);
   Sums carried = most;
   carried.append(totals);
-  Value all = kernel.index(keys), step = kernel.index(keysAtOnce);
-  carried = emitLoop(b, loc, kernel.index(0), all, step, carried,
+  Value all = block.to, step = kernel.index(keysAtOnce);
+  carried = emitLoop(b, loc, block.from, all, step, carried,
                      [&](Value from, ValueRange before) -> Sums {
                        Sums most(before.take_front(vectors));
                        Sums totals(before.drop_front(vectors));
-                       block.from = from;
+                       block.from = block.masksFrom = from;
                        block.to = arith::AddIOp::create(b, loc, from, step);
                        block.to = arith::MinUIOp::create(b, loc, block.to, all);
-                       emitKeys(block, most, totals, /*running=*/true);
+                       fillMasks(block);
+                       emitKeys(block, most, totals, mayLeaveOut);
                        most.append(totals);
                        return most;
                      });
-  finish(block, ArrayRef(carried).drop_front(vectors));
+  return {Sums(ArrayRef(carried).take_front(vectors)),
+          Sums(ArrayRef(carried).drop_front(vectors))};
 }
 
 void LaneAttention::clearSums(const Block &block) {
@@ -119,14 +160,14 @@ void LaneAttention::clearSums(const Block &block) {
 
 /// Adds the keys of `block` to the sums and to `totals`. While all scores are
 /// -inf so is `most`, and 0 takes its place: powers and factors are 0 then.
-void LaneAttention::emitKeys(const Block &block, Sums &most, Sums &totals,
-                             bool running) {
+void LaneAttention::emitKeys(Block block, Sums &most, Sums &totals,
+                             Value mayLeaveOut) {
   Sums before = most, from, factors;
-  for (const LaneMask &mask : masks)
-    fillMask(mask, block);
+  if (mayLeaveOut)
+    leaveOutHidden(block, mayLeaveOut);
   most = emitScores(block, before);
   from = most;
-  if (running)
+  if (hasBlocksOfKeys())
     for (auto [number, value] : llvm::enumerate(from)) {
       Value nothing = splat(-std::numeric_limits<double>::infinity());
       Value isNothing = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
@@ -267,22 +308,40 @@ LaneAttention::Sums LaneAttention::emitPowers(const Block &block,
                                               ValueRange from,
                                               ValueRange totals) {
   Value count = difference(block.to, block.from);
+  LaneReader reader(kernel);
+  bindAround(reader, &Attention::axisItself, block);
+  for (const LaneMask &mask : masks)
+    readMask(reader, mask, block);
   return emitLoop(
       b, loc, kernel.index(0), count, kernel.index(1), totals,
       [&](Value key, ValueRange before) -> Sums {
+        Value number = b.createOrFold<arith::AddIOp>(loc, block.from, key);
         if (asksForRest)
-          prefetchAround(block,
-                         b.createOrFold<arith::AddIOp>(loc, block.from, key));
+          prefetchAround(block, number);
+        LaneReader::Scope scope(reader);
+        reader.bind(keyAxis(), number);
         Sums next;
         for (int64_t vector = 0; vector < block.tile.vectors; ++vector) {
           Value score = load(panel, key, vector);
           Value result =
               power(arith::SubFOp::create(b, loc, score, from[vector]));
-          store(result, panel, key, vector);
+          store(weightOf(reader, result, vector), panel, key, vector);
           next.push_back(arith::AddFOp::create(b, loc, before[vector], result));
         }
         return next;
       });
+}
+
+/// What takes part in the sums of values for `power`: that itself, or what is
+/// made of the quotients, as by a mask. `reader` is at the axes of the scores.
+Value LaneAttention::weightOf(LaneReader &reader, Value power, int64_t vector) {
+  Position position;
+  for (unsigned axis = 0; axis < attention.axes(); ++axis)
+    position.push_back(canonical(
+        dim(axis) + (axis == queryAxis() ? vector * int64_t(lanes) : 0)));
+  reader.remember(softmax.divided->get(), position, lanes, {power, {}});
+  return reader.materialize(
+      reader.read(softmax.weights->getResult(0), position, lanes), lanes);
 }
 
 /// Some columns of the sums, which are multiplied by `factors` first; without
@@ -342,6 +401,13 @@ void LaneAttention::emitSums(const Block &block, ValueRange factors) {
 
 void LaneAttention::run() {
   renameKeys(kernel, attention);
+  if (hidden)
+    makeSeen();
+  // Sums of values are divided at the end, so what a quotient would be
+  // multiplied by the powers are.
+  softmax.quotient->getResult(0).replaceAllUsesWith(
+      softmax.quotient->getOperand(0));
+  softmax.quotient->erase();
   int64_t width = full.vectors * lanes, all = queryCount();
   placeMemory();
   int64_t whole = all / width * width;

@@ -1,8 +1,9 @@
 //===- AttentionLanes.h - attention with a query in each lane ---*- C++ -*-===//
 //
 // What AttentionLanes.cpp (the loops), AttentionLanesPlan.cpp (whether it fits,
-// and sizes) and AttentionLanesMemory.cpp (what is transposed on its way in and
-// out) share.
+// and sizes), AttentionLanesMemory.cpp (what is transposed on its way in and
+// out) and AttentionHidden.cpp (which keys a block of queries does not see)
+// share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_ATTENTIONLANES_H
@@ -11,6 +12,8 @@
 #include "codegen/cpu/Attention.h"
 #include "codegen/cpu/Reductions.h"
 #include "codegen/cpu/TileEmitter.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace keratin {
 
@@ -22,12 +25,25 @@ struct LaneTile {
 };
 
 /// What is made of each score reads `tensor` for a query and a key: it is
-/// transposed, for some keys at a time.
+/// transposed, for some keys at a time. Or it reads it for a query: it is
+/// copied for the queries of a block.
 struct LaneMask {
   mlir::Value tensor;
-  mlir::AffineMap map; ///< from the axes of the scores
-  unsigned query, key; ///< dimensions of the tensor, the last of which is `key`
+  mlir::AffineMap map;         ///< from the axes of the scores
+  unsigned query;              ///< dimension of the tensor
+  std::optional<unsigned> key; ///< the last one
   mlir::Value panel = {};
+};
+
+/// Scores that do not follow from their query and key: of each pair for which
+/// `condition`, in the body of `op`, is `when`. That does not follow from the
+/// score either.
+struct HiddenScores {
+  mlir::linalg::GenericOp op; ///< the last that scores go through
+  mlir::Value condition;
+  bool when;
+  double score;
+  mlir::Value seen = {}; ///< a tensor of i1: of all other pairs
 };
 
 /// Emits attention with a query in each lane.
@@ -51,12 +67,15 @@ private:
     int64_t count;
     LaneTile tile;
     mlir::Value from = {}, to = {};
+    mlir::Value masksFrom = {}; ///< the first key that panels of masks have
   };
 
   bool fits();
   bool takeMask(mlir::linalg::GenericOp op, mlir::OpOperand &operand);
+  void findHidden();
   LaneTile tileOf(int64_t vectors) const;
   bool pickBlocks();
+  bool hasBlocksOfKeys() const { return keysAtOnce < keyCount(); }
   int64_t queryCount() const { return attention.queryCount(); }
   int64_t keyCount() const { return attention.keyCount(); }
   unsigned queryAxis() const { return attention.rows.axis; }
@@ -74,6 +93,7 @@ private:
   void placeMemory();
   void fillQueries(const Block &block);
   void fillMask(const LaneMask &mask, const Block &block);
+  void fillMaskOfQueries(const LaneMask &mask, const Block &block);
   void readMask(LaneReader &reader, const LaneMask &mask, const Block &block);
   void prefetch(LaneReader &reader, mlir::Value memref,
                 llvm::ArrayRef<mlir::AffineExpr> position, bool isWrite);
@@ -85,13 +105,24 @@ private:
   void
   forSomeLines(mlir::Value key, int64_t elements,
                llvm::function_ref<void(mlir::Value row, mlir::Value at)> body);
+  void makeSeen();
+  Sums seenAt(LaneReader &reader, const Block &block, mlir::Value key);
+  mlir::Value joined(mlir::ValueRange vectors,
+                     mlir::vector::CombiningKind kind);
+  mlir::Value negated(mlir::Value condition);
+  mlir::Value allSeeSome(const Block &block);
+  void leaveOutHidden(Block &block, mlir::Value mayLeaveOut);
+  mlir::Value needsHidden(mlir::ValueRange most);
+  void fillMasks(const Block &block);
   void emitBlock(mlir::Value first, int64_t count);
-  void emitKeys(const Block &block, Sums &most, Sums &totals, bool running);
+  std::pair<Sums, Sums> emitAllKeys(Block block, mlir::Value mayLeaveOut);
+  void emitKeys(Block block, Sums &most, Sums &totals, mlir::Value mayLeaveOut);
   Sums emitScores(const Block &block, mlir::ValueRange most);
   Sums scoresOfTile(LaneReader &reader, const Block &block, int64_t keys,
                     mlir::ValueRange most);
   Sums emitPowers(const Block &block, mlir::ValueRange from,
                   mlir::ValueRange totals);
+  mlir::Value weightOf(LaneReader &reader, mlir::Value power, int64_t vector);
   void emitSums(const Block &block, mlir::ValueRange factors);
   void sumsOfTile(LaneReader &reader, const Block &block, int64_t columns,
                   mlir::ValueRange factors);
@@ -126,6 +157,7 @@ private:
   int64_t keysAtOnce = 1;
   llvm::SmallVector<Output> outputs;
   llvm::SmallVector<LaneMask> masks;
+  std::optional<HiddenScores> hidden;
   bool asksForKeys = false, asksForRest = false; ///< ahead
   mlir::Value queriesPanel, panel, sumsOfBlock;  ///< memory
 };

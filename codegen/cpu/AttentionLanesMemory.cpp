@@ -20,18 +20,21 @@ namespace keratin {
 /// Panels on the stack.
 void LaneAttention::placeMemory() {
   int64_t width = full.vectors * int64_t(lanes);
-  auto place = [&](int64_t rows, Type type) -> Value {
+  auto place = [&](ArrayRef<int64_t> shape, Type type) -> Value {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&kernel.to().front());
-    return memref::AllocaOp::create(
-        b, loc, MemRefType::get({rows, width}, type), b.getI64IntegerAttr(64));
+    return memref::AllocaOp::create(b, loc, MemRefType::get(shape, type),
+                                    b.getI64IntegerAttr(64));
   };
-  queriesPanel = place(depth, element);
-  panel = place(keysAtOnce, element);
-  sumsOfBlock = place(columns, element);
-  for (LaneMask &mask : masks)
-    mask.panel = place(keysAtOnce + 2 * int64_t(lanes),
-                       getElementTypeOrSelf(mask.tensor));
+  queriesPanel = place({depth, width}, element);
+  panel = place({keysAtOnce, width}, element);
+  sumsOfBlock = place({columns, width}, element);
+  for (LaneMask &mask : masks) {
+    SmallVector<int64_t> shape = {keysAtOnce + 2 * int64_t(lanes), width};
+    if (!mask.key)
+      shape = {width};
+    mask.panel = place(shape, getElementTypeOrSelf(mask.tensor));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -130,12 +133,33 @@ void LaneAttention::fillMask(const LaneMask &mask, const Block &block) {
   });
 }
 
+/// Copies what `mask` is for the queries of the block to its panel, one by one.
+void LaneAttention::fillMaskOfQueries(const LaneMask &mask,
+                                      const Block &block) {
+  Value source = bytesOf(b, loc, kernel.memrefOf(mask.tensor));
+  Value target = bytesOf(b, loc, mask.panel);
+  LaneReader reader(kernel);
+  bindAround(reader, &Attention::axisItself, block);
+  for (int64_t lane = 0; lane < block.tile.vectors * int64_t(lanes); ++lane) {
+    int64_t query = std::min(lane, block.count - 1);
+    SmallVector<Value> place;
+    for (AffineExpr expr : mask.map.getResults())
+      place.push_back(reader.at(
+          canonical(expr.replace(dim(queryAxis()), dim(queryAxis()) + query))));
+    Value element = memref::LoadOp::create(b, loc, source, place);
+    memref::StoreOp::create(b, loc, element, target, kernel.index(lane));
+  }
+}
+
 /// Reads of `mask` go to its panel.
 void LaneAttention::readMask(LaneReader &reader, const LaneMask &mask,
                              const Block &block) {
+  if (!mask.key)
+    return reader.setPart(
+        mask.tensor, {mask.panel, {mask.query}, {reader.symbol(block.first)}});
   reader.setPart(mask.tensor, {mask.panel,
-                               {mask.key, mask.query},
-                               {reader.symbol(block.from) - int64_t(lanes),
+                               {*mask.key, mask.query},
+                               {reader.symbol(block.masksFrom) - int64_t(lanes),
                                 reader.symbol(block.first)}});
 }
 

@@ -25,8 +25,9 @@ bool LaneAttention::takeMask(linalg::GenericOp op, OpOperand &operand) {
       map.getResultPosition(getAffineDimExpr(queryAxis(), context));
   std::optional<unsigned> key =
       map.getResultPosition(getAffineDimExpr(keyAxis(), context));
-  if (!query || !key || *key + 1 != map.getNumResults() ||
-      keyCount() < int64_t(lanes) ||
+  bool isTransposed =
+      key && *key + 1 == map.getNumResults() && keyCount() >= int64_t(lanes);
+  if (!query || (!isTransposed && map.isFunctionOfDim(keyAxis())) ||
       !(type.isF32() || type.isInteger(1) || type.isInteger(8) ||
         type.isInteger(32)) ||
       llvm::any_of(map.getResults(),
@@ -39,7 +40,7 @@ bool LaneAttention::takeMask(linalg::GenericOp op, OpOperand &operand) {
   for (const LaneMask &mask : masks)
     if (mask.tensor == tensor)
       return mask.map == map;
-  masks.push_back({tensor, map, *query, *key});
+  masks.push_back({tensor, map, *query, key});
   return true;
 }
 
@@ -49,11 +50,7 @@ bool LaneAttention::fits() {
       ShapedType::isDynamic(queryCount()) || ShapedType::isDynamic(keyCount()))
     return false;
   lanes = unit.bits / 32;
-  // The quotients themselves are the weights.
-  linalg::GenericOp weights = softmax.weights;
-  if (weights.getBody()->getTerminator()->getOperand(0) !=
-          softmax.quotient->getResult(0) ||
-      !kernel.memrefOf(attention.queries->get()))
+  if (!kernel.memrefOf(attention.queries->get()))
     return false;
   for (auto [loop, kind] : llvm::enumerate(scores.getIteratorTypesArray())) {
     int64_t extent = staticLoopExtent(scores, loop);
@@ -85,9 +82,9 @@ bool LaneAttention::fits() {
                       attention.scoresLoop(queryAxis()), depthLoop) &&
                 isFar(values, attention.vectors,
                       attention.valuesLoop(keyAxis()), attention.column);
-  SmallVector<linalg::GenericOp> withScores;
-  lastOfChain(scores->getResult(0), withScores);
-  return llvm::all_of(withScores, [&](linalg::GenericOp op) {
+  SmallVector<linalg::GenericOp> elementwise = {softmax.weights};
+  lastOfChain(scores->getResult(0), elementwise);
+  return llvm::all_of(elementwise, [&](linalg::GenericOp op) {
     return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
       return takeMask(op, operand);
     });
@@ -98,16 +95,21 @@ bool LaneAttention::fits() {
 LaneTile LaneAttention::tileOf(int64_t vectors) const {
   LaneTile best;
   auto pick = [&](int64_t rows, int64_t &height) {
+    // So many sums hide the latency of each only just.
+    constexpr int64_t fewSums = 9;
     int64_t least = INT64_MAX;
     for (int64_t high = 1; high <= std::min<int64_t>(rows, 16) &&
                            high * vectors + vectors + 1 <= unit.registers;
-         ++high)
-      if (int64_t cost = productCost(
-              rows, vectors, TileSize{unsigned(high), unsigned(vectors)});
-          cost < least) {
+         ++high) {
+      TileSize size = {unsigned(high), unsigned(vectors)};
+      int64_t cost = productCost(rows, vectors, size);
+      if (high * vectors <= fewSums)
+        cost += cost / 16;
+      if (cost < least) {
         least = cost;
         height = high;
       }
+    }
     return least;
   };
   best.vectors = vectors;
@@ -125,7 +127,9 @@ bool LaneAttention::pickBlocks() {
   if (queryCount() * 4 < all * lanes * 3)
     return false;
   int64_t least = INT64_MAX, vectorBytes = int64_t(lanes) * 4;
-  for (int64_t vectors = 1; vectors <= std::min(all, mostVectors); ++vectors) {
+  // With one vector each sum loads a scalar for itself.
+  for (int64_t vectors = std::min<int64_t>(all, 2);
+       vectors <= std::min(all, mostVectors); ++vectors) {
     if (std::max(depth, columns) * vectors * vectorBytes > mostBytes)
       break;
     LaneTile some = tileOf(vectors), rest;
@@ -134,6 +138,8 @@ bool LaneAttention::pickBlocks() {
       rest = tileOf(all % vectors);
       cost += rest.cost + some.cost / 8; // it is code
     }
+    if (hidden) // of causal pairs a half, and what is left of a block
+      cost *= 3 * all + vectors;
     if (cost > least)
       continue;
     least = cost;
@@ -166,7 +172,10 @@ bool LaneAttention::plan() {
     Position position = *positionOf(result, values);
     outputs.push_back({result, position, kernel.destination(number), position});
   }
-  return fits() && pickBlocks();
+  if (!fits())
+    return false;
+  findHidden();
+  return pickBlocks();
 }
 
 } // namespace keratin

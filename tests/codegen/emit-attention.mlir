@@ -30,7 +30,8 @@
 // RUNNING-NOT:     ktn.scratch
 // PLAIN-LABEL: func private @attention(
 // PLAIN-NOT:     vector
-#map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
+#map = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1)>
+#map8 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
 #map1 = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>
 #map2 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
 #map3 = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
@@ -38,28 +39,28 @@
 #map5 = affine_map<(d0, d1, d2) -> (d0, d1)>
 #map6 = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2)>
 #map7 = affine_map<(d0, d1, d2) -> (d1, d0, d2)>
-func.func private @attention(%arg0: tensor<?x32x16xf32>, %arg1: tensor<?x40x16xf32>, %arg2: tensor<?x40xi1>, %arg3: tensor<?x40x16xf32>, %arg4: tensor<32x?x16xf32>) -> tensor<32x?x16xf32> attributes {ktn.kernel = "attention"} {
+func.func private @attention(%arg0: tensor<?x16x32xf32>, %arg1: tensor<?x40x16xf32>, %arg2: tensor<?x40xi1>, %arg3: tensor<?x40x16xf32>, %arg4: tensor<32x?x16xf32>) -> tensor<32x?x16xf32> attributes {ktn.kernel = "attention"} {
   %cst = arith.constant 0xFF800000 : f32
   %cst_0 = arith.constant -1.000000e+30 : f32
   %cst_1 = arith.constant 0.000000e+00 : f32
   %c0 = arith.constant 0 : index
-  %dim = tensor.dim %arg0, %c0 : tensor<?x32x16xf32>
+  %dim = tensor.dim %arg0, %c0 : tensor<?x16x32xf32>
   %0 = tensor.empty(%dim) : tensor<?x32x40xf32>
   %1 = linalg.fill ins(%cst_1 : f32) outs(%0 : tensor<?x32x40xf32>) -> tensor<?x32x40xf32>
-  %2 = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%arg0, %arg1 : tensor<?x32x16xf32>, tensor<?x40x16xf32>) outs(%1 : tensor<?x32x40xf32>) {
+  %2 = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%arg0, %arg1 : tensor<?x16x32xf32>, tensor<?x40x16xf32>) outs(%1 : tensor<?x32x40xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
     %19 = arith.mulf %in, %in_8 : f32
     %20 = arith.addf %out, %19 : f32
     linalg.yield %20 : f32
   } -> tensor<?x32x40xf32>
-  %dim_2 = tensor.dim %arg0, %c0 : tensor<?x32x16xf32>
+  %dim_2 = tensor.dim %arg0, %c0 : tensor<?x16x32xf32>
   %3 = tensor.empty(%dim_2) : tensor<?x32x40xf32>
   %4 = linalg.generic {indexing_maps = [#map3, #map4, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%2, %arg2 : tensor<?x32x40xf32>, tensor<?x40xi1>) outs(%3 : tensor<?x32x40xf32>) {
   ^bb0(%in: f32, %in_8: i1, %out: f32):
     %19 = arith.select %in_8, %in, %cst_0 : f32
     linalg.yield %19 : f32
   } -> tensor<?x32x40xf32>
-  %dim_3 = tensor.dim %arg0, %c0 : tensor<?x32x16xf32>
+  %dim_3 = tensor.dim %arg0, %c0 : tensor<?x16x32xf32>
   %5 = tensor.empty(%dim_3) : tensor<?x32xf32>
   %6 = linalg.fill ins(%cst : f32) outs(%5 : tensor<?x32xf32>) -> tensor<?x32xf32>
   %7 = linalg.generic {indexing_maps = [#map3, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%4 : tensor<?x32x40xf32>) outs(%6 : tensor<?x32xf32>) {
@@ -67,7 +68,7 @@ func.func private @attention(%arg0: tensor<?x32x16xf32>, %arg1: tensor<?x40x16xf
     %19 = arith.maximumf %in, %out : f32
     linalg.yield %19 : f32
   } -> tensor<?x32xf32>
-  %dim_4 = tensor.dim %arg0, %c0 : tensor<?x32x16xf32>
+  %dim_4 = tensor.dim %arg0, %c0 : tensor<?x16x32xf32>
   %8 = tensor.empty(%dim_4) : tensor<?x32x40xf32>
   %9 = linalg.generic {indexing_maps = [#map3, #map5, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%4, %7 : tensor<?x32x40xf32>, tensor<?x32xf32>) outs(%8 : tensor<?x32x40xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
@@ -75,7 +76,7 @@ func.func private @attention(%arg0: tensor<?x32x16xf32>, %arg1: tensor<?x40x16xf
     %20 = math.exp %19 : f32
     linalg.yield %20 : f32
   } -> tensor<?x32x40xf32>
-  %dim_5 = tensor.dim %arg0, %c0 : tensor<?x32x16xf32>
+  %dim_5 = tensor.dim %arg0, %c0 : tensor<?x16x32xf32>
   %10 = tensor.empty(%dim_5) : tensor<?x32xf32>
   %11 = linalg.fill ins(%cst_1 : f32) outs(%10 : tensor<?x32xf32>) -> tensor<?x32xf32>
   %12 = linalg.generic {indexing_maps = [#map3, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%9 : tensor<?x32x40xf32>) outs(%11 : tensor<?x32xf32>) {
@@ -83,7 +84,7 @@ func.func private @attention(%arg0: tensor<?x32x16xf32>, %arg1: tensor<?x40x16xf
     %19 = arith.addf %in, %out : f32
     linalg.yield %19 : f32
   } -> tensor<?x32xf32>
-  %dim_6 = tensor.dim %arg0, %c0 : tensor<?x32x16xf32>
+  %dim_6 = tensor.dim %arg0, %c0 : tensor<?x16x32xf32>
   %13 = tensor.empty(%dim_6) : tensor<?x32x40xf32>
   %14 = linalg.generic {indexing_maps = [#map3, #map5, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%9, %12 : tensor<?x32x40xf32>, tensor<?x32xf32>) outs(%13 : tensor<?x32x40xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
@@ -91,10 +92,10 @@ func.func private @attention(%arg0: tensor<?x32x16xf32>, %arg1: tensor<?x40x16xf
     %weight = arith.mulf %19, %cst_0 : f32
     linalg.yield %weight : f32
   } -> tensor<?x32x40xf32>
-  %dim_7 = tensor.dim %arg0, %c0 : tensor<?x32x16xf32>
+  %dim_7 = tensor.dim %arg0, %c0 : tensor<?x16x32xf32>
   %15 = tensor.empty(%dim_7) : tensor<?x32x16xf32>
   %16 = linalg.fill ins(%cst_1 : f32) outs(%15 : tensor<?x32x16xf32>) -> tensor<?x32x16xf32>
-  %17 = linalg.generic {indexing_maps = [#map, #map6, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%14, %arg3 : tensor<?x32x40xf32>, tensor<?x40x16xf32>) outs(%16 : tensor<?x32x16xf32>) {
+  %17 = linalg.generic {indexing_maps = [#map8, #map6, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%14, %arg3 : tensor<?x32x40xf32>, tensor<?x40x16xf32>) outs(%16 : tensor<?x32x16xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
     %19 = arith.mulf %in, %in_8 : f32
     %20 = arith.addf %out, %19 : f32
@@ -139,7 +140,8 @@ func.func private @attention(%arg0: tensor<?x32x16xf32>, %arg1: tensor<?x40x16xf
 // PANEL-SAME:    {ktn.scratch}
 // PANEL-NOT:     memref.alloca() {{.+}}x640x640
 // PANEL:         memref.reinterpret_cast {{.+}} sizes: [{{[0-9]+}}, 6{{[0-9]+}}]
-#map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
+#map = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1)>
+#map8 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
 #map1 = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>
 #map2 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
 #map3 = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
@@ -147,28 +149,28 @@ func.func private @attention(%arg0: tensor<?x32x16xf32>, %arg1: tensor<?x40x16xf
 #map5 = affine_map<(d0, d1, d2) -> (d0, d1)>
 #map6 = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2)>
 #map7 = affine_map<(d0, d1, d2) -> (d1, d0, d2)>
-func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf32>, %arg2: tensor<?x640xi1>, %arg3: tensor<?x640x16xf32>, %arg4: tensor<640x?x16xf32>) -> tensor<640x?x16xf32> attributes {ktn.kernel = "attention"} {
+func.func private @blocks(%arg0: tensor<?x16x640xf32>, %arg1: tensor<?x640x16xf32>, %arg2: tensor<?x640xi1>, %arg3: tensor<?x640x16xf32>, %arg4: tensor<640x?x16xf32>) -> tensor<640x?x16xf32> attributes {ktn.kernel = "attention"} {
   %cst = arith.constant 0xFF800000 : f32
   %cst_0 = arith.constant -1.000000e+30 : f32
   %cst_1 = arith.constant 0.000000e+00 : f32
   %c0 = arith.constant 0 : index
-  %dim = tensor.dim %arg0, %c0 : tensor<?x640x16xf32>
+  %dim = tensor.dim %arg0, %c0 : tensor<?x16x640xf32>
   %0 = tensor.empty(%dim) : tensor<?x640x640xf32>
   %1 = linalg.fill ins(%cst_1 : f32) outs(%0 : tensor<?x640x640xf32>) -> tensor<?x640x640xf32>
-  %2 = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%arg0, %arg1 : tensor<?x640x16xf32>, tensor<?x640x16xf32>) outs(%1 : tensor<?x640x640xf32>) {
+  %2 = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%arg0, %arg1 : tensor<?x16x640xf32>, tensor<?x640x16xf32>) outs(%1 : tensor<?x640x640xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
     %19 = arith.mulf %in, %in_8 : f32
     %20 = arith.addf %out, %19 : f32
     linalg.yield %20 : f32
   } -> tensor<?x640x640xf32>
-  %dim_2 = tensor.dim %arg0, %c0 : tensor<?x640x16xf32>
+  %dim_2 = tensor.dim %arg0, %c0 : tensor<?x16x640xf32>
   %3 = tensor.empty(%dim_2) : tensor<?x640x640xf32>
   %4 = linalg.generic {indexing_maps = [#map3, #map4, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%2, %arg2 : tensor<?x640x640xf32>, tensor<?x640xi1>) outs(%3 : tensor<?x640x640xf32>) {
   ^bb0(%in: f32, %in_8: i1, %out: f32):
     %19 = arith.select %in_8, %in, %cst_0 : f32
     linalg.yield %19 : f32
   } -> tensor<?x640x640xf32>
-  %dim_3 = tensor.dim %arg0, %c0 : tensor<?x640x16xf32>
+  %dim_3 = tensor.dim %arg0, %c0 : tensor<?x16x640xf32>
   %5 = tensor.empty(%dim_3) : tensor<?x640xf32>
   %6 = linalg.fill ins(%cst : f32) outs(%5 : tensor<?x640xf32>) -> tensor<?x640xf32>
   %7 = linalg.generic {indexing_maps = [#map3, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%4 : tensor<?x640x640xf32>) outs(%6 : tensor<?x640xf32>) {
@@ -176,7 +178,7 @@ func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf3
     %19 = arith.maximumf %in, %out : f32
     linalg.yield %19 : f32
   } -> tensor<?x640xf32>
-  %dim_4 = tensor.dim %arg0, %c0 : tensor<?x640x16xf32>
+  %dim_4 = tensor.dim %arg0, %c0 : tensor<?x16x640xf32>
   %8 = tensor.empty(%dim_4) : tensor<?x640x640xf32>
   %9 = linalg.generic {indexing_maps = [#map3, #map5, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%4, %7 : tensor<?x640x640xf32>, tensor<?x640xf32>) outs(%8 : tensor<?x640x640xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
@@ -184,7 +186,7 @@ func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf3
     %20 = math.exp %19 : f32
     linalg.yield %20 : f32
   } -> tensor<?x640x640xf32>
-  %dim_5 = tensor.dim %arg0, %c0 : tensor<?x640x16xf32>
+  %dim_5 = tensor.dim %arg0, %c0 : tensor<?x16x640xf32>
   %10 = tensor.empty(%dim_5) : tensor<?x640xf32>
   %11 = linalg.fill ins(%cst_1 : f32) outs(%10 : tensor<?x640xf32>) -> tensor<?x640xf32>
   %12 = linalg.generic {indexing_maps = [#map3, #map5], iterator_types = ["parallel", "parallel", "reduction"]} ins(%9 : tensor<?x640x640xf32>) outs(%11 : tensor<?x640xf32>) {
@@ -192,7 +194,7 @@ func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf3
     %19 = arith.addf %in, %out : f32
     linalg.yield %19 : f32
   } -> tensor<?x640xf32>
-  %dim_6 = tensor.dim %arg0, %c0 : tensor<?x640x16xf32>
+  %dim_6 = tensor.dim %arg0, %c0 : tensor<?x16x640xf32>
   %13 = tensor.empty(%dim_6) : tensor<?x640x640xf32>
   %14 = linalg.generic {indexing_maps = [#map3, #map5, #map3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%9, %12 : tensor<?x640x640xf32>, tensor<?x640xf32>) outs(%13 : tensor<?x640x640xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
@@ -200,10 +202,10 @@ func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf3
     %weight = arith.mulf %19, %cst_0 : f32
     linalg.yield %weight : f32
   } -> tensor<?x640x640xf32>
-  %dim_7 = tensor.dim %arg0, %c0 : tensor<?x640x16xf32>
+  %dim_7 = tensor.dim %arg0, %c0 : tensor<?x16x640xf32>
   %15 = tensor.empty(%dim_7) : tensor<?x640x16xf32>
   %16 = linalg.fill ins(%cst_1 : f32) outs(%15 : tensor<?x640x16xf32>) -> tensor<?x640x16xf32>
-  %17 = linalg.generic {indexing_maps = [#map, #map6, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%14, %arg3 : tensor<?x640x640xf32>, tensor<?x640x16xf32>) outs(%16 : tensor<?x640x16xf32>) {
+  %17 = linalg.generic {indexing_maps = [#map8, #map6, #map2], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%14, %arg3 : tensor<?x640x640xf32>, tensor<?x640x16xf32>) outs(%16 : tensor<?x640x16xf32>) {
   ^bb0(%in: f32, %in_8: f32, %out: f32):
     %19 = arith.mulf %in, %in_8 : f32
     %20 = arith.addf %out, %19 : f32
@@ -218,11 +220,13 @@ func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf3
 
 // -----
 
-// Where the quotients themselves are the weights, a query is in each lane: 40
-// of them in three vectors, of which the last one has some twice. Scores are
+// Where rows are a softmax and queries are read along their depth, a query is in
+// each lane: 40 of them in three vectors, of which the last one has some twice. Scores are
 // sums of keys, one after the other, times vectors of queries; neither they nor
 // their powers are joined over lanes; keys and values are read where they are;
-// what the mask says of a query and a key is transposed.
+// what the mask says of a query and a key is transposed. Keys at both ends that
+// no query of a block sees are left out, if each sees one; with them the block
+// is computed once more where scores are not far above theirs.
 // CHECK-LABEL: func private @lanes(
 // CHECK-DAG:     %[[QUERIES:.+]] = memref.alloca() {{.+}} : memref<20x48xf32>
 // CHECK-DAG:     %[[SCORES:.+]] = memref.alloca() {{.+}} : memref<64x48xf32>
@@ -234,6 +238,13 @@ func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf3
 // CHECK:         vector.store %{{.+}}, %[[QUERIES]]
 // CHECK:         vector.load %{{.+}} : memref<3x40x64xi8>, vector<16xi8>
 // CHECK:         vector.shuffle {{.+}} vector<16xi8>
+// CHECK:         scf.while
+// CHECK:           scf.yield
+// CHECK:         %[[ALL_SEE:.+]] = vector.reduction <and>
+// CHECK-NEXT:    scf.while (%{{.+}} = %[[ALL_SEE]])
+// CHECK:           scf.while {{.+}} : (index) -> index
+// CHECK:             vector.reduction <or>
+// CHECK:           scf.while {{.+}} : (index) -> index
 // CHECK:         scf.for
 // CHECK:           memref.load %arg1
 // CHECK:           vector.load %[[QUERIES]]
@@ -248,6 +259,7 @@ func.func private @blocks(%arg0: tensor<?x640x16xf32>, %arg1: tensor<?x640x16xf3
 // CHECK:           memref.load %arg3
 // CHECK:           vector.load %[[SCORES]]
 // CHECK:         vector.store %{{.+}}, %[[SUMS]]
+// CHECK:         scf.condition
 // CHECK:         arith.divf
 // CHECK:         vector.shuffle
 // CHECK:         vector.store %{{.+}}, %arg4
