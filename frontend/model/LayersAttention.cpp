@@ -195,35 +195,70 @@ static K::Tensors attentionOutputs(LayerContext &layer,
   return {output};
 }
 
-/// How many places there are along the axes of `x` between the first and the
-/// last; -1 where that is not known, or none.
-static int64_t placesBetween(const K::Tensor &x) {
-  K::Shape shape = K::int_shape(x);
-  int64_t places = 1;
-  for (size_t axis = 1; axis + 1 < shape.size(); ++axis)
-    if (shape[axis] < 1 || __builtin_mul_overflow(places, shape[axis], &places))
-      return -1;
-  return places;
+namespace {
+/// The axes of inputs of more than three, (samples, a, b.., features), in the
+/// order in which those that attention goes along are in front of the features.
+/// Those before them are samples.
+struct AxesOrder {
+  std::vector<int64_t> axes;
+  size_t samples = 1;
+};
+} // namespace
+
+static AxesOrder orderOf(LayerContext &layer, int64_t rank) {
+  const Config &config = layer.config();
+  std::vector<int64_t> along;
+  if (rank >= 3 && config.has("attention_axes"))
+    along = config.integers("attention_axes", 0, -maxExtent);
+  for (int64_t &axis : along)
+    axis += axis < 0 ? rank : 0;
+  std::sort(along.begin(), along.end());
+  if (std::adjacent_find(along.begin(), along.end()) != along.end() ||
+      (!along.empty() && (along.front() < 1 || along.back() > rank - 2)))
+    config.wrong("attention_axes", "axes between the samples and the features");
+  AxesOrder order = {{0}};
+  for (int64_t axis = 1; !along.empty() && axis + 1 < rank; ++axis)
+    if (!std::binary_search(along.begin(), along.end(), axis))
+      order.axes.push_back(axis);
+  order.samples = order.axes.size();
+  for (int64_t axis = 1; axis + 1 < rank; ++axis)
+    if (along.empty() || std::binary_search(along.begin(), along.end(), axis))
+      order.axes.push_back(axis);
+  order.axes.push_back(rank - 1);
+  return order;
 }
 
-/// Inputs of more axes, (samples, a, b.., features): attention goes along all
-/// of the axes between, which become one, or along the last of them, and then
-/// the others are samples. Only without a mask.
-static void joinAxes(LayerContext &layer, AttentionCall &call) {
-  const Config &config = layer.config();
+static K::Tensor permuted(const K::Tensor &x,
+                          const std::vector<int64_t> &axes) {
+  return std::is_sorted(axes.begin(), axes.end())
+             ? x
+             : K::permute_dimensions(x, axes);
+}
+
+/// x with the axes that attention goes along as one, and those in front of them
+/// as another one; of either there may be one of unknown extent.
+static K::Tensor withJoinedAxes(LayerContext &layer, K::Tensor x,
+                                const AxesOrder &order) {
+  x = permuted(x, order.axes);
+  K::Shape shape = K::int_shape(x);
+  int64_t places = 1;
+  for (size_t axis = order.samples; axis + 1 < shape.size(); ++axis)
+    if (shape[axis] < 1 || __builtin_mul_overflow(places, shape[axis], &places))
+      places = -1;
+  if (places > 0)
+    return K::reshape(x, {-1, places, layer.channels(x, -1)});
+  if (order.samples == 1)
+    return K::reshape(x, {K::extent(x, 0), -1, layer.channels(x, -1)});
+  for (size_t axis = order.samples; axis + 1 < shape.size(); ++axis)
+    layer.channels(x, int64_t(axis)); // says which is not known
+  layer.fail("goes along more places than there can be");
+}
+
+/// Attention goes along some of the axes of inputs that have more. Only without
+/// a mask.
+static void joinAxes(LayerContext &layer, AttentionCall &call,
+                     const AxesOrder &order) {
   int64_t rank = K::ndim(call.query);
-  std::vector<int64_t> axes;
-  if (config.has("attention_axes"))
-    axes = config.integers("attention_axes", 0, -maxExtent);
-  for (int64_t &axis : axes)
-    axis += axis < 0 ? rank : 0;
-  std::sort(axes.begin(), axes.end());
-  bool alongAll = axes.empty() || int64_t(axes.size()) == rank - 2;
-  for (size_t i = 0; i < axes.size(); ++i)
-    alongAll &= axes[i] == int64_t(i) + 1;
-  if (!alongAll && axes != std::vector<int64_t>{rank - 2})
-    config.wrong("attention_axes", "all axes between the samples and the "
-                                   "features, or the last of them");
   if (rank == 3)
     return;
   if (call.mask || call.returnsScores)
@@ -234,25 +269,27 @@ static void joinAxes(LayerContext &layer, AttentionCall &call) {
   for (K::Tensor *x : {&call.query, &call.key, &call.value}) {
     if (K::ndim(*x) != rank)
       layer.fail("is called with tensors of different ranks");
-    if (int64_t places = placesBetween(*x); alongAll && places > 0)
-      *x = K::reshape(*x, {-1, places, layer.channels(*x, -1)});
-    else if (alongAll)
-      *x = K::reshape(*x, {K::extent(*x, 0), -1, layer.channels(*x, -1)});
-    else
-      *x = K::reshape(*x, {-1, layer.channels(*x, -2), layer.channels(*x, -1)});
+    *x = withJoinedAxes(layer, *x, order);
   }
 }
 
 /// y with the axes of `like`, but for the features.
-static K::Tensor partAxes(const K::Tensor &y, const K::Tensor &like) {
-  if (K::ndim(like) == 3)
+static K::Tensor partAxes(const K::Tensor &y, const K::Tensor &like,
+                          const AxesOrder &order) {
+  size_t rank = order.axes.size();
+  if (rank == 3)
     return y;
   std::vector<K::Dim> dims;
-  for (int64_t axis = 0; axis + 1 < K::ndim(like); ++axis)
-    dims.push_back(K::extent(like, axis));
-  for (int64_t axis = 2; axis < K::ndim(y); ++axis)
+  std::vector<int64_t> back(rank - 1);
+  for (size_t axis = 0; axis + 1 < rank; ++axis) {
+    dims.push_back(K::extent(like, order.axes[axis]));
+    back[size_t(order.axes[axis])] = int64_t(axis);
+  }
+  for (int64_t axis = 2; axis < K::ndim(y); ++axis) {
+    back.push_back(int64_t(dims.size()));
     dims.push_back(K::extent(y, axis));
-  return K::reshape(y, dims);
+  }
+  return permuted(K::reshape(y, dims), back);
 }
 
 static void requireRank3(LayerContext &layer, const AttentionCall &call) {
@@ -270,7 +307,8 @@ static K::Tensors multiHeadAttention(LayerContext &layer) {
   int64_t valueWidth = config.integer("value_dim", 1, keyWidth);
   AttentionCall call(layer);
   K::Tensor given = call.query;
-  joinAxes(layer, call);
+  AxesOrder order = orderOf(layer, K::ndim(given));
+  joinAxes(layer, call, order);
   requireRank3(layer, call);
   K::Tensor query = project(layer, "query_dense", call.query, heads, keyWidth);
   K::Tensor key = project(layer, "key_dense", call.key, heads, keyWidth);
@@ -287,7 +325,7 @@ static K::Tensors multiHeadAttention(LayerContext &layer) {
     output = output * gate;
   output = projectBack(layer, output, heads, valueWidth,
                        outputFeatures(layer, call.query));
-  return attentionOutputs(layer, call, partAxes(output, given), weights);
+  return attentionOutputs(layer, call, partAxes(output, given, order), weights);
 }
 
 /// Fewer heads of keys and values than of queries: each serves several.

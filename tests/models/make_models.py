@@ -391,6 +391,27 @@ def corners():
     save("corners", [x, n], outputs, normal(3, 4, 6), indices)
 
 
+def attention_axes():
+    x = L.Input((5, 4, 6), name="x")
+    y = L.Input((7, 4, 6), name="y")
+    v = L.Input((3, 4, 2, 6), name="v")
+
+    def along(*axes, **options):
+        return L.MultiHeadAttention(2, 3, attention_axes=axes, **options)
+
+    outputs = [
+        # The first of two axes, and others than the last of three.
+        along(1)(x, x),
+        along(-3)(x, y),
+        along(1, output_shape=(2, 5))(x, y),
+        along(2)(v, v),
+        along(1, 3)(v, v),
+        along(3, 2, value_dim=5)(v, v),
+    ]
+    save("attention_axes", [x, y, v], outputs, normal(2, 5, 4, 6),
+         normal(2, 7, 4, 6), normal(2, 3, 4, 2, 6))
+
+
 if __name__ == "__main__":
     for family in (
         activations,
@@ -403,6 +424,7 @@ if __name__ == "__main__":
         uncommon,
         conv_recurrent,
         corners,
+        attention_axes,
     ):
         keras.utils.set_random_seed(1)
         family()
