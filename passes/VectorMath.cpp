@@ -258,34 +258,12 @@ Value VectorMath::aboveFloor(Value x) {
                    down);
 }
 
-/// x / divisor for a divisor in [1, 2], by its reciprocal: the division of 16
-/// lanes takes 16 cycles, in which they could be multiplied 32 times. The cubic
-/// p, whose relative error e is a Chebyshev polynomial, is off by 2^-9.1, and
-/// p (1 + e) by e^2.
-Value VectorMath::dividedByOneToTwo(Value x, Value divisor) {
-  if (isDouble() || !target.fma)
-    return div(x, divisor);
-  if (hasIntrinsics())
-    return quotientBy(x, divisor, reciprocalTo14Bits(divisor));
-  static constexpr double cubic[] = {2.828422784805298, -2.9393413066864014,
-                                     1.3310225009918213, -0.2218370884656906};
-  Value p = horner(divisor, cubic);
-  Value e = fma(negate(divisor), p, constant(1.0));
-  return quotientBy(x, divisor, fma(p, e, p));
-}
-
 /// x / divisor for a positive divisor that is far from the ends of the normal
-/// numbers: the difference of a constant and its bits is its reciprocal but for
-/// e = 2^-4.3, and r (1 + e + e^2 + e^3) but for e^4.
-Value VectorMath::dividedByPositive(Value x, Value divisor) {
-  if (isDouble() || !target.fma)
-    return div(x, divisor);
-  if (hasIntrinsics())
-    return quotientBy(x, divisor, reciprocalTo14Bits(divisor));
-  Value r = asFloat(subBits(integer(0x7ef127ea), asInteger(divisor)));
-  Value e = fma(negate(divisor), r, constant(1.0));
-  Value series = fma(e, fma(e, e, e), e);
-  return quotientBy(x, divisor, fma(r, series, r));
+/// numbers. The division of 16 lanes takes 16 cycles, in which they could be
+/// multiplied 32 times; that of 8 takes 5, beside whatever is multiplied.
+Value VectorMath::quotient(Value x, Value divisor) {
+  return hasIntrinsics() ? quotientBy(x, divisor, reciprocalTo14Bits(divisor))
+                         : div(x, divisor);
 }
 
 /// x / divisor by a reciprocal that is off by e: what is left of x after x
@@ -430,7 +408,7 @@ Value VectorMath::tanh(Value x) {
   Value scale = powerOfTwo(asInteger(reduced.shifted));
   Value m =
       fma(scale, expTail(reduced.r, table.expm1), sub(scale, constant(1.0)));
-  return withSignOf(abs(dividedByOneToTwo(m, add(m, constant(2.0)))), x);
+  return withSignOf(abs(quotient(m, add(m, constant(2.0)))), x);
 }
 
 /// z / (1 + z) with z = e^x, which is far from overflow where that rounds to 1.
@@ -438,16 +416,24 @@ Value VectorMath::sigmoid(Value x) {
   Reduced reduced =
       reduceByLn2(atLeast(atMost(x, table.sigmoidIsOne), table.expLow));
   Value z = expOfReduced(reduced);
-  return dividedByPositive(z, add(z, constant(1.0)));
+  return quotient(z, add(z, constant(1.0)));
 }
 
 /// Nobody asks for the digits of a number that is small beside x + 1, so the
 /// rounding of x log2 e may stay in the exponent; and 2^floor of that is what
-/// AVX-512 multiplies with. Below the bound e^-x has no normal reciprocal.
+/// AVX-512 multiplies with. Below the bound e^-x has no normal reciprocal, and
+/// beyond it on the other side is none that changes 1.
 Value VectorMath::swish(Value x) {
   x = atLeast(x, table.swishLow);
-  if (!hasIntrinsics())
+  if (isDouble())
     return mul(x, sigmoid(x));
+  if (!hasIntrinsics()) {
+    Value y = atMost(x, -table.swishLow);
+    Value shifted = fma(y, -log2E, table.magic);
+    Value k = sub(shifted, constant(table.magic));
+    Value power = horner(fma(y, -log2E, negate(k)), table.exp2Near);
+    return div(x, fma(power, powerOfTwo(asInteger(shifted)), 1.0));
+  }
   Value t = mul(x, constant(-log2E));
   Value z = intrinsic("llvm.x86.avx512.mask.scalef.ps.512",
                       {horner(aboveFloor(t), table.exp2), t}, /*rounds=*/true);

@@ -119,8 +119,7 @@ private:
 
   mlir::Value abs(mlir::Value x);
   mlir::Value negate(mlir::Value x);
-  mlir::Value dividedByOneToTwo(mlir::Value x, mlir::Value divisor);
-  mlir::Value dividedByPositive(mlir::Value x, mlir::Value divisor);
+  mlir::Value quotient(mlir::Value x, mlir::Value divisor);
   bool hasIntrinsics() const;
   mlir::Value
   inSixteens(mlir::ValueRange operands,

@@ -74,8 +74,8 @@ Value VectorMath::erfForSum(Value x, double scale) {
     return erf(x);
   Value y = atMost(atLeast(x, -table.erfIsOne), table.erfIsOne);
   Value u = mul(y, y);
-  return dividedByPositive(mul(y, horner(u, table.erfNumerator)),
-                           horner(u, table.erfDenominator));
+  return quotient(mul(y, horner(u, table.erfNumerator)),
+                  horner(u, table.erfDenominator));
 }
 
 } // namespace keratin

@@ -94,6 +94,14 @@ static constexpr double f32Exp2[] = {
     0.9999999403953552,  0.6931527256965637,   0.24015572667121887,
     0.05582121014595032, 0.008994675241410732, 0.0018755692290142179};
 
+// 2^x for |x| <= 1/2, exactly 1 at 0: 2^-23.3.
+static constexpr double f32Exp2Near[] = {1.0,
+                                         0.6931470036506653,
+                                         0.24022246897220612,
+                                         0.0555071085691452,
+                                         0.009671293199062347,
+                                         0.0013269571354612708};
+
 // f64: tests/ulp/fit.py prints these rows (Remez exchange in 60 digits). Error
 // after rounding: exp, expm1 2^-58.7, log 2^-56.5, sin 2^-57.3, cos 2^-59.6,
 // erf 2^-56.2 and 2^-58.4, atanh 2^-66.3.
@@ -185,6 +193,7 @@ const VectorMathTable f32MathTable = {
     f32ErfDenominator,
     /*erfIsOne=*/3.924999952316284,
     f32Exp2,
+    f32Exp2Near,
     /*atanh=*/{}};
 
 const VectorMathTable f64MathTable = {
@@ -214,6 +223,7 @@ const VectorMathTable f64MathTable = {
     /*erfDenominator=*/{},
     /*erfIsOne=*/0,
     /*exp2=*/{},
+    /*exp2Near=*/{},
     f64Atanh};
 
 } // namespace keratin

@@ -32,8 +32,9 @@ public:
       lanes = std::min(lanes, lanesOf(copy.source, unit));
     for (OpFoldResult size : box.sizes)
       shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-    // A function is a chain of operations: those of some vectors side by side.
-    constexpr unsigned fewChains = 4;
+    // A function is a chain of operations: those of some vectors side by side,
+    // as many as there are registers for.
+    unsigned fewChains = unit.registers / 8;
     if (!unit.littleCode && llvm::isPowerOf2_32(lanes) &&
         llvm::any_of(kernel.from().getOps<linalg::GenericOp>(), hasFunction))
       chains = fewChains;

@@ -206,7 +206,8 @@ bool RowEmitter::nextPass(Pass &pass) {
   auto vectors = llvm::divideCeil(uint64_t(length()), lanes);
   unsigned chains =
       expensive && llvm::isPowerOf2_32(lanes)
-          ? std::clamp<uint64_t>(llvm::bit_floor(vectors), 1, most)
+          ? std::clamp<uint64_t>(llvm::bit_floor(vectors), 1,
+                                 unit.registers / 8)
           : 1;
   pass.width = chains * lanes;
   // Half of the registers hold the sums of all rows of a group: of a row that

@@ -160,11 +160,15 @@ func.func @negated_magnitude(%x: vector<16xf32>) -> vector<16xf32> {
   return %2 : vector<16xf32>
 }
 
-// A sigmoid of f32 divides by a number in [1, 2]: products do.
-// CHECK-LABEL: func @sigmoid(
-// CHECK-NOT:     arith.divf
-// CHECK-NOT:     math.exp
-// CHECK:         return
+// A sigmoid of f32 chooses nothing and divides once. With AVX-512 products do that.
+// CHECK-LABEL:   func @sigmoid(
+// CHECK-NOT:       math.exp
+// CHECK-COUNT-1:   arith.divf
+// CHECK-NOT:       arith.divf
+// CHECK:           return
+// AVX512-LABEL:  func @sigmoid(
+// AVX512-NOT:      arith.divf
+// AVX512:          return
 func.func @sigmoid(%x: vector<16xf32>) -> vector<16xf32> {
   %nought = arith.constant dense<0.0> : vector<16xf32>
   %one = arith.constant dense<1.0> : vector<16xf32>
@@ -180,6 +184,11 @@ func.func @sigmoid(%x: vector<16xf32>) -> vector<16xf32> {
 
 // Times its argument it needs no product of its own, and the exponent takes what
 // is rounded of x log2 e.
+// CHECK-LABEL: func @swish(
+// CHECK:         arith.constant dense<8.730000e+01>
+// CHECK-NOT:     arith.mulf
+// CHECK:         %[[Y:.+]] = arith.divf
+// CHECK-NEXT:    return %[[Y]]
 // AVX512-LABEL: func @swish(
 // AVX512:         llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"(%[[T:[0-9]+]],
 // AVX512:         llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%{{[0-9]+}}, %[[T]],
@@ -237,9 +246,11 @@ func.func @quotient(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
 }
 
 // erf needs fewer digits where 1 is added: two clamps, no choice between two
-// ranges, and no division.
+// ranges, and one division.
 // CHECK-LABEL: func @erf_plus_one(
 // CHECK-COUNT-2: arith.select
+// CHECK-NOT:     arith.select
+// CHECK:         arith.divf
 // CHECK-NOT:     arith.{{select|divf}}
 // CHECK:         return
 // AVX-512 picks the coefficients of a short polynomial from registers, and a
