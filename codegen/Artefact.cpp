@@ -62,6 +62,7 @@ public:
 
 private:
   bool hasWeights() const { return model.weightsBytes > 0; }
+  bool hasCode() const;
 
   GlobalVariable *declareWeights();
   void buildInit();
@@ -129,6 +130,14 @@ Value *ArtefactBuilder::arenaBytes(EntryPoint &entry,
   IRBuilder<> &b = entry.b;
   return b.CreateAdd(b.getInt64(signature.arenaBytes[0]),
                      b.CreateMul(batch, b.getInt64(signature.arenaBytes[1])));
+}
+
+/// Whether the compiled functions are in this module, or else in others.
+bool ArtefactBuilder::hasCode() const {
+  return llvm::all_of(model.functions, [&](const Signature &signature) {
+    Function *code = module.getFunction(signature.function + ".main");
+    return code && !code->isDeclaration();
+  });
 }
 
 /// The compiled function, which may be in another module.
@@ -368,11 +377,17 @@ void ArtefactBuilder::buildInit() {
 /// Calls the hook, if one is set, with (user, kernel, isEnd).
 void ArtefactBuilder::defineProfileFunction(GlobalVariable *hook,
                                             GlobalVariable *user) {
-  Function *function = module.getFunction(profileFunction);
-  if (!function)
-    return; // a model without kernels
-  function->setLinkage(GlobalValue::InternalLinkage);
   LLVMContext &context = module.getContext();
+  Type *i32 = b.getInt32Ty();
+  auto *type = FunctionType::get(b.getVoidTy(), {i32, i32}, /*isVarArg=*/false);
+  auto *function = cast<Function>(
+      module.getOrInsertFunction(profileFunction, type).getCallee());
+  if (hasCode()) {
+    function->setLinkage(GlobalValue::InternalLinkage);
+  } else { // joined, it is local to the object
+    function->setVisibility(GlobalValue::HiddenVisibility);
+    function->setDSOLocal(true);
+  }
   auto *start = BasicBlock::Create(context, "start", function);
   auto *call = BasicBlock::Create(context, "call", function);
   auto *end = BasicBlock::Create(context, "end", function);
@@ -380,11 +395,10 @@ void ArtefactBuilder::defineProfileFunction(GlobalVariable *hook,
   Value *target = b.CreateLoad(b.getPtrTy(), hook);
   b.CreateCondBr(b.CreateIsNull(target), end, call);
   b.SetInsertPoint(call);
-  auto *type = FunctionType::get(
-      b.getVoidTy(), {b.getPtrTy(), b.getInt32Ty(), b.getInt32Ty()}, false);
-  b.CreateCall(type, target,
-               {b.CreateLoad(b.getPtrTy(), user), function->getArg(0),
-                function->getArg(1)});
+  b.CreateCall(
+      FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i32, i32}, false), target,
+      {b.CreateLoad(b.getPtrTy(), user), function->getArg(0),
+       function->getArg(1)});
   b.CreateBr(end);
   b.SetInsertPoint(end);
   b.CreateRetVoid();
@@ -580,8 +594,9 @@ void ArtefactBuilder::build() {
       addStateFunctions(module, model, options.name);
   }
   defineHooks(module);
-  // A program may call them all, this process what the code calls.
-  if (options.descriptorOnly)
+  // A program may call them all, this process what the code calls, where that
+  // is here.
+  if (options.descriptorOnly && hasCode())
     for (Function &function : make_early_inc_range(module))
       if (function.hasWeakAnyLinkage() && function.use_empty())
         function.eraseFromParent();

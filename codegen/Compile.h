@@ -14,6 +14,7 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -51,6 +52,20 @@ struct ArenaUse {
   int64_t bytes[2] = {0, 0}, least[2] = {0, 0};
 };
 
+/// A hash that no two different compilations share in practice (BLAKE3).
+using CacheKey = std::array<uint8_t, 32>;
+
+/// Keeps machine code by what it follows from, for later compilations of this
+/// process or others. Any thread may call it; none of it fails: what cannot be
+/// kept is not there.
+class CodeStore {
+public:
+  virtual ~CodeStore() = default;
+  /// Null where there is none.
+  virtual std::unique_ptr<llvm::MemoryBuffer> load(const CacheKey &key) = 0;
+  virtual void store(const CacheKey &key, llvm::StringRef object) = 0;
+};
+
 /// One compilation. Everything but `name` has a useful default.
 struct CompileOptions {
   std::string name;              ///< a C identifier: prefix of the symbols
@@ -86,6 +101,9 @@ struct CompileOptions {
   /// Told of elements of constants that are not read again for a while, and may
   /// leave memory where they can come back; null: nobody is.
   std::function<void(llvm::ArrayRef<char>)> release;
+  /// Where the code of groups of kernels is looked for before it is made, and
+  /// kept; null: each compilation makes all of it.
+  std::shared_ptr<CodeStore> store;
   /// Progress: (what is being done, done, total); null: silent.
   std::function<void(llvm::StringRef, unsigned, unsigned)> progress;
   /// Told of the arena of what was compiled; null: nobody is.
@@ -162,6 +180,12 @@ compilationFingerprint(mlir::Location loc, const CompileOptions &options);
 /// What is wrong with CompileOptions::target, in a sentence that lists what is
 /// allowed.
 llvm::Error checkTarget(llvm::StringRef name);
+
+/// The key of `module` compiled with what `fingerprint` tells. Structure,
+/// types, attributes and the elements of constants count. Names do not:
+/// locations, `ktn.name`, the symbols of public functions, the keys of
+/// resources.
+CacheKey cacheKey(mlir::ModuleOp module, llvm::StringRef fingerprint);
 
 /// Tells this build of the compiler, and its LLVM, from every other; none when
 /// the files were linked without build ids.

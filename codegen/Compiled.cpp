@@ -96,6 +96,19 @@ Compiled::takeWeights(func::FuncOp function, int64_t bytes) {
   });
 }
 
+/// Operations of the largest module that is one unit: each takes time.
+static size_t opsOfWhole(const PipelineOptions &pipeline) {
+  return pipeline.optimize && !pipeline.littleCode ? 100 : 400;
+}
+
+/// The code does not follow from what the artefact was told.
+static void dropSignature(func::FuncOp function) {
+  for (NamedAttribute attribute :
+       llvm::to_vector(function->getDiscardableAttrs()))
+    if (attribute.getName().strref().starts_with("ktn."))
+      function->removeDiscardableAttr(attribute.getName());
+}
+
 /// Adds the code of a function at the stage `loops`.
 LogicalResult Compiled::generate(OwningOpRef<ModuleOp> module,
                                  const ModulePart &part, unsigned variant,
@@ -114,6 +127,7 @@ LogicalResult Compiled::generate(OwningOpRef<ModuleOp> module,
     if (!partWeights.back())
       return failure();
   }
+  dropSignature(function);
   if (options.profile)
     addProfileCalls(function);
   std::string entry = signature.functions.back().function;
@@ -121,9 +135,12 @@ LogicalResult Compiled::generate(OwningOpRef<ModuleOp> module,
     entry += "." + signature.variants[variant];
     function.setSymName(entry);
   }
-  if (failed(runStages(*module, Stage::Llvm, pipeline, *progress)))
+  // Dumps are of all kernels together.
+  if (!options.dumpAfter.empty() &&
+      failed(runStages(*module, Stage::Llvm, pipeline, *progress)))
     return failure();
-  codes.push_back(splitUnits(std::move(module), entry));
+  codes.push_back(splitUnits(std::move(module), entry, opsOfWhole(pipeline)));
+  codes.back().pipeline = pipeline;
   return success();
 }
 
@@ -181,9 +198,9 @@ LogicalResult Compiled::compile(OwningOpRef<ModuleOp> module,
   FailureOr<SplitModule> split = splitModule(std::move(module));
   if (failed(split) || failed(applyInputShapes(*split, options)))
     return failure();
-  unsigned steps =
-      static_cast<unsigned>(Stage::Llvm) - static_cast<unsigned>(start);
-  unsigned ownSteps = static_cast<unsigned>(Stage::Llvm) -
+  Stage end = options.dumpAfter.empty() ? Stage::Loops : Stage::Llvm;
+  unsigned steps = static_cast<unsigned>(end) - static_cast<unsigned>(start);
+  unsigned ownSteps = static_cast<unsigned>(end) -
                       static_cast<unsigned>(std::max(start, Stage::Kernels));
   steps += ownSteps * (targets.size() - 1);
   progress =

@@ -46,8 +46,6 @@ public:
   llvm::FailureOr<CodeImage> takeImage();
 
 private:
-  using ObjectBytes = llvm::SmallVector<char, 0>;
-
   // Compiled.cpp: passes and weights.
   llvm::LogicalResult compilePart(ModulePart &part,
                                   const PipelineOptions &pipeline);
@@ -72,7 +70,10 @@ private:
                              const Target &target);
   llvm::Expected<std::unique_ptr<llvm::Module>>
   optimizedUnit(unsigned code, unsigned unit, const Target &target,
-                llvm::LLVMContext &llvmContext);
+                llvm::LLVMContext &llvmContext, mlir::TimingScope &scope);
+  CacheKey keyOf(unsigned code, unsigned unit);
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+  objectOf(unsigned code, unsigned unit, mlir::TimingScope &scope);
   llvm::Error makeObjects();
   llvm::Error emitObject(const ArtefactOptions &artefact,
                          llvm::raw_pwrite_stream &stream);
@@ -114,9 +115,9 @@ private:
   /// The code of each function for each target, functions first.
   llvm::SmallVector<CodeUnits, 1> codes;
   /// Made of all units but the host, in order.
-  std::vector<ObjectBytes> objects;
-  /// The unit that entry points are added to, optimised: the first one, or
-  /// where there is more than one function or target nothing as yet.
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects;
+  /// What entry points are added to: an empty module, or the only unit of code
+  /// that is to be compiled in little time, optimised.
   llvm::LLVMContext hostContext;
   std::unique_ptr<llvm::Module> host;
   std::unique_ptr<LoadedObject> loaded;

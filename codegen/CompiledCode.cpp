@@ -51,9 +51,21 @@ llvm::Expected<Target> Compiled::artefactTarget() const {
 
 llvm::Expected<std::unique_ptr<llvm::Module>>
 Compiled::optimizedUnit(unsigned code, unsigned unit, const Target &target,
-                        llvm::LLVMContext &llvmContext) {
+                        llvm::LLVMContext &llvmContext, TimingScope &scope) {
+  CodeUnits &units = codes[code];
+  // A copy: there may be text and machine code of one model.
+  OwningOpRef<ModuleOp> lowered = units.modules[unit]->clone();
+  TimingScope passes = scope.nest("stage llvm");
+  if (stageOf(*lowered) != Stage::Llvm &&
+      failed(
+          runStage(*lowered, Stage::Llvm, units.pipeline, *progress, passes)))
+    return llvm::createStringError("the code of '" + units.entry +
+                                   "' cannot be lowered");
+  passes.stop();
+  TimingScope optimizer = scope.nest("optimize LLVM IR");
   llvm::Expected<std::unique_ptr<llvm::Module>> module =
-      translate(codes[code], unit, target, llvmContext);
+      translate(*lowered, units, unit, target, llvmContext);
+  lowered = {};
   if (!module)
     return module;
   optimizeCode(**module, target,
@@ -99,10 +111,11 @@ llvm::Expected<std::unique_ptr<llvm::Module>>
 Compiled::wholeModule(const ArtefactOptions &artefact,
                       llvm::LLVMContext &llvmContext) {
   std::unique_ptr<llvm::Module> whole;
+  TimingScope scope = progress->begin("generate code");
   for (unsigned code = 0; code < codes.size(); ++code)
     for (unsigned unit = 0; unit < codes[code].modules.size(); ++unit) {
       llvm::Expected<std::unique_ptr<llvm::Module>> part = optimizedUnit(
-          code, unit, targets[code % targets.size()], llvmContext);
+          code, unit, targets[code % targets.size()], llvmContext, scope);
       if (!part)
         return part;
       if (!whole)
@@ -127,7 +140,54 @@ Compiled::wholeModule(const ArtefactOptions &artefact,
 // Objects
 //===----------------------------------------------------------------------===//
 
-/// Runs LLVM over all units, on as many threads as the context has.
+/// The key of the machine code of a unit: its kernels, what they are lowered
+/// and compiled for, and the names of its symbols.
+CacheKey Compiled::keyOf(unsigned code, unsigned unit) {
+  CodeUnits &units = codes[code];
+  const Target &target = targets[code % targets.size()];
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "unit\n"
+      << compilerIdentity().value_or("") << '\n'
+      << target.description() << '\n'
+      << target.machine->getTargetFeatureString() << '\n'
+      << units.entry << "\noptimize " << options.optimize << " little "
+      << littleCode << " first " << (unit == 0) << " long " << units.entryIsLong
+      << " shared " << !units.shared.empty();
+  return cacheKey(*units.modules[unit], text);
+}
+
+/// Machine code of a unit, kept or made.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+Compiled::objectOf(unsigned code, unsigned unit, TimingScope &scope) {
+  std::optional<CacheKey> key;
+  if (options.store) {
+    TimingScope lookup = scope.nest("look for code");
+    key = keyOf(code, unit);
+    if (auto kept = options.store->load(*key))
+      return kept;
+  }
+  Target target = targets[code % targets.size()].clone();
+  llvm::LLVMContext own;
+  llvm::Expected<std::unique_ptr<llvm::Module>> module =
+      optimizedUnit(code, unit, target, own, scope);
+  if (!module)
+    return module.takeError();
+  TimingScope emitter = scope.nest("emit machine code");
+  if (unit == 0 && codes[code].entryIsLong)
+    emitFast(target);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  if (llvm::Error error =
+          emitCode(**module, target, llvm::CodeGenFileType::ObjectFile, stream))
+    return std::move(error);
+  if (key)
+    options.store->store(*key, stream.str());
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(
+      std::move(bytes), options.name, /*RequiresNullTerminator=*/false);
+}
+
+/// Makes the code of all units, on as many threads as the context has.
 llvm::Error Compiled::makeObjects() {
   if (host)
     return llvm::Error::success();
@@ -136,39 +196,29 @@ llvm::Error Compiled::makeObjects() {
   for (unsigned code = 0; code < codes.size(); ++code)
     for (unsigned unit = 0; unit < codes[code].modules.size(); ++unit)
       jobs.emplace_back(code, unit);
-  bool isHosted = codes.size() == 1;
-  std::vector<ObjectBytes> made(jobs.size());
+  // To join objects takes a millisecond, which counts where code is to be
+  // compiled in little time.
+  if (jobs.size() == 1 && (littleCode || !options.optimize)) {
+    llvm::Expected<std::unique_ptr<llvm::Module>> only =
+        optimizedUnit(0, 0, targets[0], hostContext, scope);
+    if (!only)
+      return only.takeError();
+    host = std::move(*only);
+    return llvm::Error::success();
+  }
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> made(jobs.size());
   std::vector<std::string> problems(jobs.size());
-  auto run = [&](size_t index) -> llvm::Error {
-    auto [code, unit] = jobs[index];
-    Target target = targets[code % targets.size()].clone();
-    llvm::LLVMContext own;
-    bool isHost = isHosted && index == 0;
-    llvm::Expected<std::unique_ptr<llvm::Module>> module =
-        optimizedUnit(code, unit, target, isHost ? hostContext : own);
-    if (!module)
-      return module.takeError();
-    if (isHost) {
-      host = std::move(*module);
-      return llvm::Error::success();
-    }
-    if (unit == 0 && codes[code].entryIsAlone)
-      emitFast(target);
-    llvm::raw_svector_ostream stream(made[index]);
-    return emitCode(**module, target, llvm::CodeGenFileType::ObjectFile,
-                    stream);
-  };
   parallelFor(context, 0, jobs.size(), [&](size_t index) {
-    if (llvm::Error error = run(index))
-      problems[index] = llvm::toString(std::move(error));
+    auto [code, unit] = jobs[index];
+    if (auto object = objectOf(code, unit, scope))
+      made[index] = std::move(*object);
+    else
+      problems[index] = llvm::toString(object.takeError());
   });
   for (const std::string &problem : problems)
     if (!problem.empty())
       return llvm::createStringError(problem);
-  if (isHosted)
-    made.erase(made.begin());
-  else
-    host = std::make_unique<llvm::Module>(options.name, hostContext);
+  host = std::make_unique<llvm::Module>(options.name, hostContext);
   objects = std::move(made);
   return llvm::Error::success();
 }
@@ -185,9 +235,7 @@ llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
     return error;
   if (littleCode && objects.empty())
     joinFunctions(*module);
-  if (codes.size() == 1 && codes[0].entryIsAlone)
-    emitFast(*target);
-  ObjectBytes first;
+  llvm::SmallVector<char, 0> first;
   llvm::raw_svector_ostream firstStream(first);
   if (llvm::Error error = emitCode(
           *module, *target, llvm::CodeGenFileType::ObjectFile, firstStream))
@@ -198,9 +246,8 @@ llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
   }
   llvm::SmallVector<llvm::MemoryBufferRef> parts = {
       llvm::MemoryBufferRef(firstStream.str(), options.name)};
-  for (const ObjectBytes &object : objects)
-    parts.emplace_back(llvm::StringRef(object.data(), object.size()),
-                       options.name);
+  for (const auto &object : objects)
+    parts.emplace_back(object->getBuffer(), options.name);
   llvm::SmallVector<DataSection> data;
   if (artefact.embedsWeights)
     data.push_back({weightsSymbol(options.name), weightBytes(), KTN_ALIGNMENT,

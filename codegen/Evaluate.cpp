@@ -139,6 +139,7 @@ FoldedConstants::evaluate(ModuleOp module) {
   options.name = "evaluate";
   options.threads = 1;
   options.optimize = false;
+  options.store = store;
   llvm::Expected<Target> target = parseTarget("native", options.optimize);
   if (!target)
     return report(module.getLoc(), target.takeError());

@@ -13,9 +13,10 @@ namespace keratin {
 /// those of a model may be gigabytes.
 class FoldedConstants {
 public:
-  /// Of `options` it takes what is to be told of bytes that were read.
+  /// Of `options` it takes what is to be told of bytes that were read, and
+  /// where code is kept.
   explicit FoldedConstants(const CompileOptions &options)
-      : release(options.release) {}
+      : release(options.release), store(options.store) {}
 
   /// The ConstantEvaluator of Pipelines.h: compiles `@evaluate` at -O0 for this
   /// machine, and runs it on the elements where they are. Problems are
@@ -33,6 +34,7 @@ private:
                           mlir::AsmResourceBlob blob);
 
   std::function<void(llvm::ArrayRef<char>)> release;
+  std::shared_ptr<CodeStore> store;
   mlir::MLIRContext *context = nullptr; // of the keys
   llvm::StringSet<> keys;               // of the resources that are its own
 };

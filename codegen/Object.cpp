@@ -40,13 +40,12 @@ static void keepKernels(Function &entry) {
           callee->addFnAttr(Attribute::NoInline);
 }
 
-Expected<std::unique_ptr<Module>> translate(const CodeUnits &units,
-                                            unsigned index,
-                                            const Target &target,
-                                            LLVMContext &context) {
+Expected<std::unique_ptr<Module>>
+translate(mlir::ModuleOp module, const CodeUnits &units, unsigned index,
+          const Target &target, LLVMContext &context) {
   StringRef entry = units.entry;
   std::unique_ptr<Module> result =
-      mlir::translateModuleToLLVMIR(*units.modules[index], context, entry);
+      mlir::translateModuleToLLVMIR(module, context, entry);
   if (!result)
     return createStringError("translation to LLVM IR failed");
   result->setTargetTriple(target.machine->getTargetTriple());

@@ -11,12 +11,13 @@
 
 namespace keratin {
 
-/// LLVM IR of the unit `index`, for `target`. The entry is the only function
-/// that is visible from outside, the kernels that it calls stay functions of
-/// their own. Units may be translated at the same time.
+/// LLVM IR of the unit `index`, whose LLVM dialect is `module`, for `target`.
+/// The entry is the only function that is visible from outside, the kernels
+/// that it calls stay functions of their own. Units may be translated at the
+/// same time.
 llvm::Expected<std::unique_ptr<llvm::Module>>
-translate(const CodeUnits &units, unsigned index, const Target &target,
-          llvm::LLVMContext &context);
+translate(mlir::ModuleOp module, const CodeUnits &units, unsigned index,
+          const Target &target, llvm::LLVMContext &context);
 
 /// Says in the attributes of `function` what machine it is compiled for.
 void markFunction(llvm::Function &function, const Target &target);

@@ -135,24 +135,31 @@ LogicalResult checkDumps(ModuleOp module, Stage to,
   return success();
 }
 
+LogicalResult runStage(ModuleOp module, Stage next,
+                       const PipelineOptions &options, Progress &progress,
+                       TimingScope &scope) {
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+#ifdef NDEBUG
+  // Once a stage, below: after each pass it shows in the time that small
+  // functions take.
+  pm.enableVerifier(false);
+#endif
+  progress.instrument(pm, scope);
+  buildPipeline(pm, stageOf(module), next, options);
+  if (failed(pm.run(module)) || failed(verify(module)))
+    return failure();
+  module->setAttr(stageAttr,
+                  StringAttr::get(module.getContext(), stageName(next)));
+  return success();
+}
+
 LogicalResult runStages(ModuleOp module, Stage to,
                         const PipelineOptions &options, Progress &progress) {
   for (Stage from = stageOf(module); from < to;) {
-    Stage next = static_cast<Stage>(static_cast<unsigned>(from) + 1);
-    TimingScope scope = progress.begin(stageName(next));
-    PassManager pm(module.getContext(), ModuleOp::getOperationName());
-#ifdef NDEBUG
-    // Once a stage, below: after each pass it shows in the time that small
-    // functions take.
-    pm.enableVerifier(false);
-#endif
-    progress.instrument(pm, scope);
-    buildPipeline(pm, from, next, options);
-    if (failed(pm.run(module)) || failed(verify(module)))
+    from = static_cast<Stage>(static_cast<unsigned>(from) + 1);
+    TimingScope scope = progress.begin(stageName(from));
+    if (failed(runStage(module, from, options, progress, scope)))
       return failure();
-    module->setAttr(stageAttr,
-                    StringAttr::get(module.getContext(), stageName(next)));
-    from = next;
   }
   return success();
 }

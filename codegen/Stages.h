@@ -51,6 +51,12 @@ llvm::LogicalResult checkDumps(mlir::ModuleOp module, Stage to,
                                const PipelineOptions &pipeline,
                                const CompileOptions &options);
 
+/// Runs the passes of one stage, `next`, over a module at the stage before, in
+/// the time of `scope`.
+llvm::LogicalResult runStage(mlir::ModuleOp module, Stage next,
+                             const PipelineOptions &options, Progress &progress,
+                             mlir::TimingScope &scope);
+
 /// Runs the passes from the stage that the module is at to `to`. One pass
 /// manager a stage, so that each leaves a module that says where it is.
 llvm::LogicalResult runStages(mlir::ModuleOp module, Stage to,

@@ -1,43 +1,51 @@
 //===- Units.cpp - code that is generated piece by piece ------------------===//
 #include "codegen/Units.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
 namespace keratin {
 
-/// Operations of a unit. LLVM needs about a millisecond for an empty one, and
-/// some ten for this many.
-static constexpr size_t opsOfUnit = 2000;
+/// Operations of a unit, at the stage loops. Passes and LLVM need two
+/// milliseconds for an empty one, and ten and more for so many. What is kept of
+/// code is as fine as this.
+static constexpr size_t opsOfUnit = 100;
 
-static size_t countOps(LLVM::LLVMFuncOp function) {
+static size_t countOps(FunctionOpInterface function) {
   size_t count = 0;
   function.walk([&](Operation *) { ++count; });
   return count;
 }
 
-/// Functions with bodies, `entry` in the first group.
-static SmallVector<SmallVector<LLVM::LLVMFuncOp>>
-groupFunctions(ModuleOp module, llvm::StringRef entry) {
-  SmallVector<LLVM::LLVMFuncOp> functions;
-  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
-    if (!function.isExternal())
-      functions.insert(function.getName() == entry ? functions.begin()
-                                                   : functions.end(),
-                       function);
-  SmallVector<SmallVector<LLVM::LLVMFuncOp>> groups;
-  size_t count = opsOfUnit;
-  for (LLVM::LLVMFuncOp function : functions) {
-    if (count >= opsOfUnit) {
+/// Functions with bodies, `entry` in the first group: alone, where there is
+/// more than one.
+static SmallVector<SmallVector<FunctionOpInterface>>
+groupFunctions(ModuleOp module, llvm::StringRef entry, size_t opsOfWhole) {
+  SmallVector<std::pair<FunctionOpInterface, size_t>> functions;
+  size_t all = 0;
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    if (function.isExternal())
+      continue;
+    size_t ops = countOps(function);
+    all += ops;
+    functions.insert(function.getName() == entry ? functions.begin()
+                                                 : functions.end(),
+                     {function, ops});
+  }
+  SmallVector<SmallVector<FunctionOpInterface>> groups;
+  size_t count = 0;
+  for (auto [function, ops] : functions) {
+    if (groups.empty() || (all > opsOfWhole && count >= opsOfUnit)) {
       groups.emplace_back();
       count = 0;
     }
     groups.back().push_back(function);
-    count += countOps(function);
+    bool isEntry = function.getName() == entry;
+    count += isEntry && all > opsOfWhole ? opsOfUnit : ops;
   }
   return groups;
 }
@@ -60,32 +68,34 @@ static void declareOthers(ModuleOp module, const SymbolTable &symbols) {
     Operation *known = symbols.lookup(name);
     if (!known || known->getParentOp() == module)
       continue;
-    if (isa<LLVM::LLVMFuncOp>(known))
+    if (isa<FunctionOpInterface>(known))
       b.insert(known->cloneWithoutRegions());
     else
       b.insert(known->clone());
   }
 }
 
-CodeUnits splitUnits(OwningOpRef<ModuleOp> module, llvm::StringRef entry) {
+CodeUnits splitUnits(OwningOpRef<ModuleOp> module, llvm::StringRef entry,
+                     size_t opsOfWhole) {
   CodeUnits units;
   units.entry = entry.str();
-  auto groups = groupFunctions(*module, entry);
+  auto groups = groupFunctions(*module, entry, opsOfWhole);
   // Before anything moves; it knows operations, wherever they are.
   SymbolTable symbols(*module);
   for (auto &group : llvm::drop_begin(groups)) {
     OwningOpRef<ModuleOp> unit = ModuleOp::create(module->getLoc());
     (*unit)->setAttrs((*module)->getAttrs());
-    for (LLVM::LLVMFuncOp function : group)
+    for (FunctionOpInterface function : group)
       function->moveBefore(unit->getBody(), unit->getBody()->end());
     units.modules.push_back(std::move(unit));
   }
   units.modules.insert(units.modules.begin(), std::move(module));
   if (units.modules.size() == 1)
     return units;
-  units.entryIsAlone = groups.front().size() == 1;
+  constexpr size_t opsOfLongEntry = 500;
+  units.entryIsLong = countOps(groups.front().front()) >= opsOfLongEntry;
   for (auto &group : groups)
-    for (LLVM::LLVMFuncOp function : group)
+    for (FunctionOpInterface function : group)
       if (function.getName() != entry)
         units.shared.insert(function.getName());
   for (OwningOpRef<ModuleOp> &unit : units.modules)

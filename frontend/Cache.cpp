@@ -116,6 +116,32 @@ std::optional<CacheStore> openStore() {
                     withShared([](Shared &shared) { return shared.limit; }));
 }
 
+/// Pieces of code in the files of a directory, beside whole functions: the keys
+/// of all are different.
+class CodeFiles final : public CodeStore {
+public:
+  explicit CodeFiles(CacheStore files) : files(std::move(files)) {}
+
+  std::unique_ptr<llvm::MemoryBuffer> load(const CacheKey &key) override {
+    std::optional<CodeImage> image = files.load(key);
+    withShared([&](Shared &shared) {
+      ++(image ? shared.statistics.unitHits : shared.statistics.unitMisses);
+    });
+    return image ? std::move(image->object) : nullptr;
+  }
+
+  void store(const CacheKey &key, llvm::StringRef object) override {
+    auto view = [](llvm::StringRef bytes) {
+      return llvm::MemoryBuffer::getMemBuffer(bytes, /*BufferName=*/"",
+                                              /*RequiresNullTerminator=*/false);
+    };
+    files.store(key, CodeImage{view(object), view("")});
+  }
+
+private:
+  CacheStore files;
+};
+
 /// The name of the code's symbols: not one of the user's, which differ between
 /// functions of one structure.
 constexpr llvm::StringLiteral codeName = "function";
@@ -184,6 +210,8 @@ private:
 
   Code compile(const CacheStore *store) {
     Stopwatch watch(compileMs);
+    if (store)
+      options.store = std::make_shared<CodeFiles>(*store);
     options.name = codeName;
     FailureOr<CodeImage> image = compileImage(std::move(module), options);
     if (failed(image))
@@ -210,6 +238,11 @@ std::shared_ptr<const LoadedCode> compileCached(OwningOpRef<ModuleOp> module,
   if (code)
     lookup.countResult();
   return code;
+}
+
+std::shared_ptr<CodeStore> codeStore() {
+  std::optional<CacheStore> files = openStore();
+  return files ? std::make_shared<CodeFiles>(std::move(*files)) : nullptr;
 }
 
 void set_cache_directory(std::optional<std::string> directory, uint64_t limit) {

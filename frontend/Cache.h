@@ -16,6 +16,10 @@ std::shared_ptr<const LoadedCode>
 compileCached(mlir::OwningOpRef<mlir::ModuleOp> module,
               const CompileOptions &options);
 
+/// The files of cache_directory() as a store of pieces of code, which counts
+/// what is found there; null where there is none.
+std::shared_ptr<CodeStore> codeStore();
+
 } // namespace keratin::backend
 
 #endif // KERATIN_FRONTEND_CACHE_H

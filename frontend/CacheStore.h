@@ -2,7 +2,6 @@
 #ifndef KERATIN_FRONTEND_CACHESTORE_H
 #define KERATIN_FRONTEND_CACHESTORE_H
 
-#include "CacheKey.h"
 #include "codegen/Compile.h"
 
 #include <optional>

@@ -1,6 +1,7 @@
 //===- Settings.cpp - settings of the API as options of the compiler ------===//
 #include "Settings.h"
 
+#include "Cache.h"
 #include "Pages.h"
 #include "keratin/backend.h"
 
@@ -87,6 +88,9 @@ CompileOptions compileOptions(const SaveOptions &settings,
   CompileOptions options =
       compileOptions(static_cast<const CompileSettings &>(settings), name);
   options.weights = parsePlacement(settings.weights);
+  // Times and dumps are of all that is done.
+  if (!options.timePasses && options.dumpAfter.empty())
+    options.store = codeStore();
   return options;
 }
 

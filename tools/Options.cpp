@@ -1,6 +1,7 @@
 //===- Options.cpp - command line options that tools share ----------------===//
 #include "Options.h"
 
+#include "keratin/cache.h"
 #include "keratin/runtime.h"
 
 #include <charconv>
@@ -67,6 +68,18 @@ void addLoopOptions(CLI::App &app, backend::CompileSettings &settings) {
                  "compute the others again; 0 keeps all")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 40))
       ->capture_default_str();
+}
+
+void addCacheOptions(CLI::App &app) {
+  auto *directory = app.add_option_function<std::string>(
+      "--cache-dir",
+      [](const std::string &path) { backend::set_cache_directory(path); },
+      "where compiled kernels are kept and looked for; else "
+      "$KERATIN_CACHE_DIR or ~/.cache/keratin");
+  app.add_flag_callback(
+         "--no-cache", [] { backend::set_cache_directory(std::nullopt); },
+         "compile all kernels anew, and keep none")
+      ->excludes(directory);
 }
 
 void addPrecisionOption(CLI::App &app, std::string &precision) {

@@ -29,6 +29,8 @@ void addThreadsOption(CLI::App &app, int &threads, const std::string &what);
 void addTargetOption(CLI::App &app, std::string &target);
 /// --unroll-factor and --checkpoint-every.
 void addLoopOptions(CLI::App &app, backend::CompileSettings &settings);
+/// --cache-dir and --no-cache: where code is kept, from here on.
+void addCacheOptions(CLI::App &app);
 /// --precision: f32, bf16 or f16.
 void addPrecisionOption(CLI::App &app, std::string &precision);
 

@@ -324,6 +324,7 @@ int main(int argc, char **argv) try {
   addPrecisionOption(app, given.settings.precision);
   addWinogradOption(app, given.settings.winograd);
   addLoopOptions(app, given.settings);
+  addCacheOptions(app);
   app.add_option("--repeat", given.repeat, "runs to measure")
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--profile", given.settings.profile,

@@ -27,11 +27,19 @@ static std::vector<K::KernelInfo> compileModel(const Arguments &given) {
   NamedShapes shapes = parseInputShapes(given.inputShapes);
   if (given.model.ends_with(".mlir"))
     return IrFile(given.model).save(given.prefix, given.options, shapes);
-  checkShapes(readModelInputs(given.model), shapes);
-  Model model = loadModel(given.model, {shapes, /*spills=*/true});
+  Model model = [&] {
+    try {
+      return loadModel(given.model, {shapes, /*spills=*/true});
+    } catch (const Error &) {
+      // What is wrong may follow from an axis that is open.
+      checkShapes(readModelInputs(given.model), shapes);
+      throw;
+    }
+  }();
   K::FunctionNames names{model.name, model.inputNames, model.outputNames};
   K::Function function =
       K::function(model.inputs, model.outputs, /*updates=*/{}, names);
+  checkShapes(function.inputs(), shapes);
   K::SaveOptions options = given.options;
   options.inputShapes = orderShapes(function.inputs(), shapes);
   return function.save(given.prefix, options);
@@ -74,6 +82,7 @@ int main(int argc, char **argv) try {
   addPrecisionOption(app, options.precision);
   addWinogradOption(app, options.winograd);
   addLoopOptions(app, options);
+  addCacheOptions(app);
   app.add_flag("--profile", options.profile,
                "let the code call a hook around each kernel");
   app.add_option("--dump-ir-after", given.dump,

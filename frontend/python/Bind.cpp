@@ -12,6 +12,8 @@ nb::object result(const K::CompileCacheStatistics &statistics) {
   dict["memory_hits"] = statistics.memoryHits;
   dict["disk_hits"] = statistics.diskHits;
   dict["misses"] = statistics.misses;
+  dict["unit_hits"] = statistics.unitHits;
+  dict["unit_misses"] = statistics.unitMisses;
   dict["bypassed"] = statistics.bypassed;
   dict["compile_ms"] = statistics.compileMs;
   dict["lookup_ms"] = statistics.lookupMs;

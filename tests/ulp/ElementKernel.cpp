@@ -83,8 +83,9 @@ static llvm::SmallVector<char, 0> compileObject(llvm::StringRef text,
     llvm::report_fatal_error("the kernel of a test must lower");
 
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> code = orExit(translate(
-      splitUnits(std::move(module), "kernel"), 0, target, llvmContext));
+  CodeUnits units = splitUnits(std::move(module), "kernel", SIZE_MAX);
+  std::unique_ptr<llvm::Module> code =
+      orExit(translate(*units.modules[0], units, 0, target, llvmContext));
   optimizeCode(*code, target, Effort::Full);
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);

@@ -6,6 +6,11 @@
 // differ in names only; values of variables that are constants of the code
 // count.
 //
+// Pieces of it, which are some kernels each, are kept as well, by what they
+// compute and nothing else: of a function in which one layer has changed the
+// code of that layer alone is compiled, and where nothing but the values of
+// weights has, none is. So it is of what Function::save and keratinc compile.
+//
 // The code is kept in memory and in files of a directory: set_cache_directory,
 // or $KERATIN_CACHE_DIR, or `"keratin": {"cache": …}` in keras.json, or
 // $XDG_CACHE_HOME/keratin, or ~/.cache/keratin, the first of these that there
@@ -38,6 +43,8 @@ struct CompileCacheStatistics {
   uint64_t memoryHits = 0; ///< code that was in this process
   uint64_t diskHits = 0;   ///< code that was in a file
   uint64_t misses = 0;     ///< what was compiled
+  uint64_t unitHits = 0;   ///< pieces of code that were in a file
+  uint64_t unitMisses = 0; ///< pieces of code that were compiled and kept
   uint64_t bypassed = 0;   ///< compiled for profiles, dumps or times
   double compileMs = 0;    ///< of misses and what bypassed
   double lookupMs = 0;     ///< spent on keys and files, and on loading hits

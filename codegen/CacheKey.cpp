@@ -1,5 +1,5 @@
 //===- CacheKey.cpp - what makes two compilations the same ----------------===//
-#include "CacheKey.h"
+#include "codegen/Compile.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -9,7 +9,7 @@
 
 using namespace mlir;
 
-namespace keratin::backend {
+namespace keratin {
 
 namespace {
 
@@ -171,4 +171,4 @@ CacheKey cacheKey(ModuleOp module, llvm::StringRef fingerprint) {
   return hash.final();
 }
 
-} // namespace keratin::backend
+} // namespace keratin
