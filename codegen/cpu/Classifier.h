@@ -18,9 +18,6 @@ inline constexpr int64_t panelBytes = 128 << 10;
 /// all of the results go to memory and back.
 inline constexpr int64_t widenedBytes = 192 << 10;
 
-/// Bytes of a block of weights that stays in the second cache beside the next.
-inline constexpr int64_t weightBlockBytes = 256 << 10;
-
 /// Bytes between the elements that `access` reads in turns of `loop`; 1 when
 /// that is not known.
 int64_t bytesApart(const Access &access, unsigned loop);
@@ -48,6 +45,7 @@ private:
   void pickWindow();
   int64_t vectorsOfWholeSums();
   void pickProductRow(std::optional<int64_t> vectors);
+  int64_t vectorsOfLine();
   unsigned widthOfOneRow(std::optional<int64_t> vectors);
   std::optional<WindowWay> windowAlong(unsigned loop);
   void pickWindowRows();
@@ -103,6 +101,10 @@ private:
     return laneAccess(llvm::cast<mlir::ShapedType>(access.tensor.getType()),
                       access.position, lane);
   }
+
+  /// Bytes of a block of weights that stays in the second cache beside the
+  /// next.
+  int64_t weightBlockBytes() const { return unit.secondCache() / 8; }
 
   Kernel &kernel;
   mlir::linalg::GenericOp root;

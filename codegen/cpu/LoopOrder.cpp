@@ -85,7 +85,7 @@ bool Classifier::holdsShared(int64_t most) {
 /// it is in memory: then there is no need to keep in the first cache what tiles
 /// read.
 bool Classifier::holdsWeights() {
-  return holdsShared(weightBlockBytes) &&
+  return holdsShared(weightBlockBytes()) &&
          llvm::none_of(accesses, [&](const Access &access) {
            return access.dependsOn(*tiling.row) &&
                   along(access, *tiling.row) == LaneAccess::Contiguous;
@@ -176,8 +176,8 @@ void Classifier::orderLoops() {
   });
   // The second cache has room beside what one turn of the other loops reads,
   // the first one beside what a tile reads.
-  constexpr int64_t secondCache = 256 << 10, firstCache = 24 << 10;
-  bool inside = shared && !tiling.panel && holdsShared(secondCache);
+  constexpr int64_t firstCache = 24 << 10;
+  bool inside = shared && !tiling.panel && holdsShared(unit.secondCache() / 8);
   if (inside) {
     // What the other loops read is read once, too, by turns of those that it
     // does not depend on.
@@ -212,7 +212,7 @@ void Classifier::orderLoops() {
 /// those read stays in the second cache from column to column. Where it is too
 /// much, blocks of a loop are outside.
 void Classifier::orderBlocked(ArrayRef<Tiling::Level> inner) {
-  constexpr int64_t cacheBytes = 896 << 10;
+  int64_t cacheBytes = unit.secondCache() / 16 * 7;
   SmallVector<unsigned> loops;
   for (const Tiling::Level &level : inner)
     loops.push_back(level.loop);
@@ -227,6 +227,11 @@ void Classifier::orderBlocked(ArrayRef<Tiling::Level> inner) {
     int64_t turn = bytesOfScalars(ArrayRef(loops).drop_front(first));
     int64_t step = cacheBytes / std::max<int64_t>(turn, 1) / unit * unit;
     int64_t turns = extent(cut.loop).value_or(INT64_MAX);
+    // Where threads share rows, there is to be a block for each of some.
+    constexpr int64_t fewestBlocks = 8;
+    if (kernel.hasParts() && sharesRows() && step >= 2 * unit && step < turns &&
+        turns != INT64_MAX)
+      step = std::clamp<int64_t>(turns / fewestBlocks, 2 * unit, step);
     if (step >= 2 * unit && step < turns) {
       // Blocks of about one size.
       if (turns != INT64_MAX) {
@@ -275,7 +280,7 @@ void Classifier::blockReductions() {
     int64_t row = int64_t(tiling.size.vectors) * tiling.lanes * bytesInBlock();
     int64_t most = tiling.widened ? widenedBytes
                    : tiling.panel ? panelBytes
-                                  : weightBlockBytes;
+                                  : weightBlockBytes();
     depthOfBlock = most / row;
     bytes = 0;
     for (const Access &access : accesses)
@@ -285,7 +290,7 @@ void Classifier::blockReductions() {
     if (bytes <= most && !(tiling.panel && !panelFits()))
       return;
   } else if (bytes <= cacheBytes ||
-             (bytes <= weightBlockBytes && holdsWeights())) {
+             (bytes <= weightBlockBytes() && holdsWeights())) {
     return;
   }
   int64_t depth = 1, below = 1;

@@ -408,7 +408,7 @@ int64_t Classifier::vectorsOfWholeSums() {
     if (isReduction(loop) && blockedDependsOn(loop))
       bytes =
           llvm::SaturatingMultiply<uint64_t>(bytes, extent(loop).value_or(1));
-  int64_t fitting = weightBlockBytes / std::max<int64_t>(bytes, 1);
+  int64_t fitting = weightBlockBytes() / std::max<int64_t>(bytes, 1);
   return fitting >= fewest ? fitting : mostVectors;
 }
 
@@ -453,21 +453,30 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     tiling.size = {1, widthOfOneRow(vectors)};
 }
 
-/// Vectors of a tile of one row, which reads each weight once: a last block
-/// that is not full takes the time of a full one, and of weights that no near
-/// cache holds few sums keep up with the loads.
+/// Vectors of a tile of one row, which reads each weight once, right into its
+/// products: a last block that is not full takes the time of a full one, and of
+/// weights that no near cache holds few sums keep up with the loads, of some
+/// lines a step.
 unsigned Classifier::widthOfOneRow(std::optional<int64_t> vectors) {
+  constexpr int64_t fewLines = 4, nearBytes = 64 << 10;
   TileSize size = productTile(1, vectors, {1, mostVectors}, unit);
-  constexpr int64_t fewSums = 4, nearBytes = 64 << 10;
-  if (!vectors || !tiling.blocked || size.vectors <= fewSums ||
+  if (!vectors || !tiling.blocked ||
       bytesOf(tiling.blocked->get()) <= nearBytes)
     return size.vectors;
-  int64_t best = size.vectors;
+  int64_t ofLine = vectorsOfLine();
+  int64_t best = std::min(*vectors, mostVectors);
   auto filled = [&](int64_t width) { return llvm::alignTo(*vectors, width); };
-  for (int64_t width = best; width-- > fewSums;)
+  for (int64_t width = best / ofLine * ofLine; width >= fewLines * ofLine;
+       width -= ofLine)
     if (filled(width) <= filled(best))
       best = width;
   return unsigned(best);
+}
+
+/// Vectors that fill a line of the operand in blocks.
+int64_t Classifier::vectorsOfLine() {
+  constexpr int64_t line = 64;
+  return std::max<int64_t>(line / (int64_t(tiling.lanes) * bytesInBlock()), 1);
 }
 
 /// How the window goes along `loop`; null when it does not, or when the steps

@@ -95,6 +95,10 @@ struct Tiling {
   /// In how many tiles all that the next panel is filled with is asked for,
   /// from rows of memory that are far apart; 0 where that does not pay.
   int64_t tilesOfPanel = 0;
+  /// How many packed blocks the columns of a tile are, which it reads side by
+  /// side: each is a stream of memory that is fetched ahead for itself.
+  unsigned streams = 1;
+  unsigned streamsOfOneRow = 1; ///< where `mayHaveFewRows`
   /// In how many runs side by side weights that come from memory are asked for
   /// (runsAtOnce): those of the next block, or where `tilesOfPrefetch` is 0
   /// those a little ahead.

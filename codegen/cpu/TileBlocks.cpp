@@ -25,7 +25,7 @@ namespace keratin {
 Packing TileEmitter::packingOfBlocks() {
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   Packing packing = {};
-  packing.block = int64_t(tiling.size.vectors) * tiling.lanes;
+  packing.block = int64_t(tiling.size.vectors) * tiling.lanes / tiling.streams;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     auto loop = dyn_cast<AffineDimExpr>(expr);
     if (!loop)

@@ -326,6 +326,13 @@ Value TileEmitter::most(Value value, Value bound) {
   return arith::MaxUIOp::create(b, loc, value, bound);
 }
 
+/// The first packed block of the columns `number`.
+Value TileEmitter::firstOfStreams(Value number) {
+  if (tiling.streams == 1)
+    return number;
+  return arith::MulIOp::create(b, loc, number, kernel.index(tiling.streams));
+}
+
 void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
   columns.assign(vectors.begin(), vectors.end());
   bool hasAll = panel && cast<MemRefType>(panel.getType()).getDimSize(0) > 1;
@@ -334,7 +341,8 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
     keepsBlocks ? readPanel({}) : fillPanel(number);
   else if (tiling.blocked)
     reader.setPacked(tiling.blocked->get(),
-                     {kernel.memrefOf(tiling.blocked->get()), number, packing});
+                     {kernel.memrefOf(tiling.blocked->get()),
+                      firstOfStreams(number), packing});
   if (tiling.tilesOfPrefetch != 0)
     findNextBlock(number);
   then();
@@ -482,16 +490,20 @@ void fillBlocks(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
   TileEmitter(kernel, root, tiling, {}).fillBlocks(place);
 }
 
-/// Emits `root` for one tile of rows, which asks for weights in many runs, and
-/// for many tiles. One needs no blocks of the reduction: between those sums are
-/// in memory as they are in registers, so results are the same.
+/// Emits `root` for one row, which reads some packed blocks side by side, for
+/// one tile of rows, which asks for weights in many runs, and for many tiles.
+/// One needs no blocks of the reduction: between those sums are in memory as
+/// they are in registers, so results are the same.
 static void emitFewOrManyRows(Kernel &kernel, linalg::GenericOp root,
                               const Tiling &tiling, ArrayRef<Output> outputs) {
   OpBuilder &b = kernel.builder();
-  Value areFew = arith::CmpIOp::create(
-      b, kernel.loc(), arith::CmpIPredicate::ule,
-      kernel.loopExtent(root, *tiling.row), kernel.index(tiling.size.rows));
-  auto branch = scf::IfOp::create(b, kernel.loc(), areFew, /*withElse=*/true);
+  auto areAtMost = [&](int64_t rows) {
+    Value areFew = arith::CmpIOp::create(
+        b, kernel.loc(), arith::CmpIPredicate::ule,
+        kernel.loopExtent(root, *tiling.row), kernel.index(rows));
+    return scf::IfOp::create(b, kernel.loc(), areFew, /*withElse=*/true);
+  };
+  scf::IfOp branch = areAtMost(tiling.size.rows);
   Tiling few = tiling;
   few.runs = runsAtOnce;
   few.tilesOfPrefetch = 0;
@@ -501,10 +513,20 @@ static void emitFewOrManyRows(Kernel &kernel, linalg::GenericOp root,
   few.rowsAhead.reset();
   few.copied.reset();
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  TileEmitter(kernel, root, few, outputs).run();
   b.setInsertionPointToStart(branch.elseBlock());
   TileEmitter(kernel, root, tiling, outputs).run();
+  b.setInsertionPointToStart(branch.thenBlock());
+  if (tiling.streamsOfOneRow > 1) {
+    Tiling one = few;
+    one.runs = 1;
+    one.streams = tiling.streamsOfOneRow;
+    one.size = {1, tiling.size.vectors * one.streams};
+    scf::IfOp isOne = areAtMost(1);
+    b.setInsertionPointToStart(isOne.thenBlock());
+    TileEmitter(kernel, root, one, outputs).run();
+    b.setInsertionPointToStart(isOne.elseBlock());
+  }
+  TileEmitter(kernel, root, few, outputs).run();
 }
 
 void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,

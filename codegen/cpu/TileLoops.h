@@ -100,6 +100,7 @@ private:
   bool goesBackwards(unsigned loop);
   void spanBackwards(unsigned loop, mlir::Value from, mlir::Value to,
                      int64_t step, Then then);
+  mlir::Value firstOfStreams(mlir::Value number);
   void inBlock(mlir::Value number, llvm::ArrayRef<Column> vectors, Then then);
   void findNextBlock(mlir::Value number);
   void fillPanel(mlir::Value number);

@@ -399,22 +399,30 @@ void TileEmitter::prefetchWindow() {
 }
 
 /// Weights that come from memory and meet few rows, which one run of memory
-/// brings too slowly. One tile of rows reads each block once: what it asks for
-/// is near. More of them ask for the next block.
+/// brings too slowly. One tile of rows reads each block once: it reads some of
+/// them side by side, a line or more of each in a step, or asks for what is
+/// near. More tiles ask for the next block.
 void Classifier::pickRuns() {
-  constexpr int64_t leastBytes = 2 << 20, line = 64;
-  if (!tiling.blocked || tiling.panel || !tiling.taps.empty() ||
-      bytesOf(tiling.blocked->get()) < leastBytes)
+  constexpr int64_t leastBytes = 2 << 20, nearBytes = 256 << 10;
+  constexpr int64_t line = 64, fewestStreams = 4;
+  if (!tiling.blocked || tiling.panel || !tiling.taps.empty())
     return;
+  int64_t all = bytesOf(tiling.blocked->get());
   int64_t rows = 1;
   for (const Tiling::Level &level : tiling.levels)
     if (level.kind != Tiling::Kind::Columns && level.loop != tiling.row)
       rows *= extent(level.loop).value_or(rowsOfRuns + 1);
-  if (!llvm::all_of(tiling.reductions,
-                    [&](unsigned loop) { return blockedDependsOn(loop); }))
+  if (all < nearBytes ||
+      !llvm::all_of(
+          tiling.reductions,
+          [&](unsigned loop) { return blockedDependsOn(loop); }))
     return;
+  bool wholeLines = tiling.size.vectors % vectorsOfLine() == 0;
   if (tiling.row && !extent(*tiling.row)) {
-    tiling.mayHaveFewRows = rows == 1;
+    tiling.mayHaveFewRows = rows == 1 && all >= leastBytes;
+    unsigned streams = unit.registers / 2 / tiling.size.vectors;
+    if (wholeLines && streams >= fewestStreams)
+      tiling.streamsOfOneRow = streams;
     return;
   }
   if (tiling.inBlocks())
@@ -424,10 +432,16 @@ void Classifier::pickRuns() {
   for (unsigned loop : tiling.reductions)
     bytes *= extent(loop).value_or(0);
   if (rows <= int64_t(tiling.size.rows)) {
-    tiling.runs = runsAtOnce;
-    tiling.tilesOfPrefetch = 0;
-  } else if (rows <= rowsOfRuns && tiling.tilesOfPrefetch != 0 &&
-             bytes % (runsAtOnce * line) == 0) {
+    auto streams = unsigned(tiling.size.vectors / vectorsOfLine());
+    if (wholeLines && streams >= fewestStreams) {
+      tiling.streams = streams;
+      tiling.tilesOfPrefetch = 0;
+    } else if (all >= leastBytes) {
+      tiling.runs = runsAtOnce;
+      tiling.tilesOfPrefetch = 0;
+    }
+  } else if (all >= leastBytes && rows <= rowsOfRuns &&
+             tiling.tilesOfPrefetch != 0 && bytes % (runsAtOnce * line) == 0) {
     tiling.runs = runsAtOnce;
   }
 }

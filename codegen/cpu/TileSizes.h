@@ -13,6 +13,11 @@ struct VectorUnit {
   /// Whether code that is compiled soon is worth more than code that is fast:
   /// half the sums at most, and extents in equal tiles.
   bool littleCode = false;
+  /// Bytes of the second cache, of which no target tells: where vectors have
+  /// 512 bits it is 1 to 2 MiB, elsewhere mostly 512 KiB.
+  int64_t secondCache() const {
+    return int64_t(bits >= 512 ? 2048 : 512) << 10;
+  }
 };
 
 /// Rows times vectors of accumulators; of a window, rows of rows.

@@ -3,9 +3,10 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --ktn-plan-memory --split-input-file | FileCheck %s --check-prefix=PLAN
 
 // One row times weights of which the second cache holds a part: calls go from
-// the first block to the last and back in turns. Blocks are all full.
+// the first block to the last and back in turns. Four packed blocks are read
+// side by side, and all are full.
 // CHECK-LABEL: func private @row(
-// CHECK-SAME:    memref<8x512x64xf32>
+// CHECK-SAME:    memref<32x512x16xf32>
 // CHECK-SAME:    %[[KEPT:[a-z0-9]+]]: memref<1xi8> {ktn.kept})
 // CHECK:         %[[LAST:.+]] = memref.load %[[KEPT]][%c0]
 // CHECK:         %[[THIS:.+]] = arith.xori %[[LAST]], %c1_i8
@@ -14,8 +15,9 @@
 // CHECK:         scf.for %[[NUMBER:.+]] = %c0 to %c8
 // CHECK:           %[[OTHER:.+]] = arith.subi %{{.+}}, %[[NUMBER]]
 // CHECK:           %[[AT:.+]] = arith.select %[[BACK]], %[[OTHER]], %[[NUMBER]] : index
+// CHECK:           %[[FIRST:.+]] = arith.muli %[[AT]], %c4
 // CHECK:           scf.for
-// CHECK:             vector.load %{{.+}}[%[[AT]], %{{.+}}] : memref<8x512x64xf32>
+// CHECK:             vector.load %{{.+}}[%[[FIRST]], %{{.+}}] : memref<32x512x16xf32>
 
 // A call of some of the parts leaves the byte alone: others are under way.
 // PARTS-LABEL: func private @row(

@@ -113,8 +113,8 @@ func.func private @kernel.batches(%x: tensor<?x8xf32>, %out: tensor<?x8xf32>) ->
 // them go through all blocks of weights.
 // CHECK-LABEL: func.func private @kernel.many_rows(
 // CHECK-SAME:    memref<512x128xf32>, %{{[^:]+}}: memref<[[BLOCKS:[0-9]+]]x128x{{[0-9]+}}xf32>
-// CHECK:         scf.for %{{.+}} = %c0 to %c[[BLOCKS]] step %c1 {
-// CHECK:           scf.for %{{.+}} = %{{[0-9]+}} to %{{[0-9]+}} step
+// CHECK:         scf.for %{{.+}} = %{{[0-9]+}} to %{{[0-9]+}} step
+// CHECK:           scf.for %{{.+}} = %c0 to %c[[BLOCKS]] step %c1 {
 func.func @many_rows(%x: tensor<512x128xf32>) -> tensor<512x512xf32> {
   %w = arith.constant dense<1.0> : tensor<128x512xf32>
   %out = tensor.empty() : tensor<512x512xf32>

@@ -1,19 +1,31 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16" --split-input-file | FileCheck %s --check-prefix=AVX2
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
-// One row: while 32 KiB of weights are read the next 32 KiB are asked for, as
-// eight runs side by side.
+// One row reads four packed blocks side by side: runs of memory that are fetched
+// ahead each for itself. Nothing is asked for.
 // CHECK-LABEL: func private @one_row(
-// CHECK:         scf.for %{{.+}} = %c0 to %c1003 step %c1 iter_args
-// CHECK:           %[[WITHIN:.+]] = arith.remui %{{.+}}, %c8192
-// CHECK:           arith.divui %[[WITHIN]], %c16
-// CHECK:           %[[EIGHTH:.+]] = arith.remui %{{.+}}, %c8
-// CHECK:           arith.muli %[[EIGHTH]], %c64
-// CHECK:           memref.prefetch {{.+}}, read, locality<3>, data
-// CHECK:           scf.yield
+// CHECK-SAME:    memref<48x1003x16xf32>
+// CHECK:         scf.for %{{.+}} = %c0 to %c12 step %c1
+// CHECK:           %[[FIRST:.+]] = arith.muli %{{.+}}, %c4
+// CHECK:           scf.for %[[K:.+]] = %c0 to %c1003 step %c1 iter_args
+// CHECK-NOT:         memref.prefetch
+// CHECK:             vector.load %{{.+}}[%[[FIRST]], %[[K]], %c0]
+// CHECK:             %[[SECOND:.+]] = arith.addi %[[FIRST]], %c1
+// CHECK:             vector.load %{{.+}}[%[[SECOND]], %[[K]], %c0]
+// CHECK:             scf.yield
+//
+// With eight lanes two vectors are a line of each block.
+// AVX2-LABEL: func private @one_row(
+// AVX2-SAME:    memref<48x1003x16xf32>
+// AVX2:         iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// AVX2:           vector.load %{{.+}}[%[[FIRST:.+]], %[[K:.+]], %c0]
+// AVX2:           vector.load %{{.+}}[%[[FIRST]], %[[K]], %c8]
+// AVX2:           %[[SECOND:.+]] = arith.addi %[[FIRST]], %c1
+// AVX2:           vector.load %{{.+}}[%[[SECOND]], %[[K]], %c0]
 func.func private @one_row(%x: tensor<1x1003xf32>, %w: tensor<1003x768xf32> {ktn.constant}, %out: tensor<1x768xf32>) -> tensor<1x768xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x768xf32>) -> tensor<1x768xf32>
@@ -84,7 +96,18 @@ func.func private @many_rows(%x: tensor<96x768xf32>, %w: tensor<768x768xf32> {kt
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
-// Of an open number of rows, one tile asks like one row, and many as many do.
+// Of an open number of rows, one tile asks for the next 32 KiB of weights, as
+// eight runs side by side, and many as many do. Where tiles are narrow there is
+// code for one row, too, which reads several of their blocks.
+// AVX2-LABEL: func private @open_rows(
+// AVX2:         scf.if
+// AVX2:           %[[ONE:.+]] = arith.cmpi ule, %{{.+}}, %c1
+// AVX2:           scf.if %[[ONE]] {
+// AVX2-NOT:         memref.prefetch
+// AVX2:           } else {
+// AVX2:             memref.prefetch {{.+}}, read, locality<3>, data
+// AVX2:         } else {
+// AVX2:           memref.prefetch {{.+}}, read, locality<2>, data
 // CHECK-LABEL: func private @open_rows(
 // CHECK:         %[[FEW:.+]] = arith.cmpi ule, %{{.+}}, %c{{[0-9]+}}
 // CHECK:         scf.if %[[FEW]] {
