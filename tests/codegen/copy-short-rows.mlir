@@ -1,4 +1,4 @@
-// RUN: keratin-opt %s --ktn-emit-tiles=vector-bits=512 | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" | FileCheck %s
 
 #id = affine_map<(d0, d1) -> (d0, d1)>
 
