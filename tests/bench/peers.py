@@ -165,8 +165,10 @@ class Keratin:
                     os.path.join(directory, "model.keras"),
                     "-o", self.library[:-len(".so")], *options,
                     f"--threads={threads}"]
+        # Its time counts: no kernel is to be found.
         process = subprocess.Popen([*compile_, "--emit=so"],
-                                   stderr=subprocess.PIPE)
+                                   stderr=subprocess.PIPE,
+                                   env={**os.environ, "KERATIN_CACHE_DIR": ""})
         message = process.stderr.read().decode()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
