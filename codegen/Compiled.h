@@ -65,6 +65,7 @@ private:
   std::string optionText() const;
   ArtefactOptions artefactOptions() const;
   llvm::Expected<Target> artefactTarget() const;
+  Effort effort() const;
   llvm::Error finishArtefact(llvm::Module &module,
                              const ArtefactOptions &artefact,
                              const Target &target);

@@ -49,6 +49,12 @@ llvm::Expected<Target> Compiled::artefactTarget() const {
                        : targets[0].clone();
 }
 
+Effort Compiled::effort() const {
+  if (littleCode || (options.quick && !options.optimize))
+    return Effort::Little;
+  return options.optimize ? Effort::Full : Effort::Reference;
+}
+
 llvm::Expected<std::unique_ptr<llvm::Module>>
 Compiled::optimizedUnit(unsigned code, unsigned unit, const Target &target,
                         llvm::LLVMContext &llvmContext, TimingScope &scope) {
@@ -68,10 +74,7 @@ Compiled::optimizedUnit(unsigned code, unsigned unit, const Target &target,
   lowered = {};
   if (!module)
     return module;
-  optimizeCode(**module, target,
-               !options.optimize ? Effort::Reference
-               : littleCode      ? Effort::Little
-                                 : Effort::Full);
+  optimizeCode(**module, target, effort());
   if (unit == 0) {
     llvm::Function *entry = (*module)->getFunction(codes[code].entry);
     // The name itself may be one of the user's program.
@@ -151,9 +154,9 @@ CacheKey Compiled::keyOf(unsigned code, unsigned unit) {
       << compilerIdentity().value_or("") << '\n'
       << target.description() << '\n'
       << target.machine->getTargetFeatureString() << '\n'
-      << units.entry << "\noptimize " << options.optimize << " little "
-      << littleCode << " first " << (unit == 0) << " long " << units.entryIsLong
-      << " shared " << !units.shared.empty();
+      << units.entry << "\noptimize " << options.optimize << " effort "
+      << static_cast<int>(effort()) << " first " << (unit == 0) << " long "
+      << units.entryIsLong << " shared " << !units.shared.empty();
   return cacheKey(*units.modules[unit], text);
 }
 

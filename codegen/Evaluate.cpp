@@ -139,6 +139,7 @@ FoldedConstants::evaluate(ModuleOp module) {
   options.name = "evaluate";
   options.threads = 1;
   options.optimize = false;
+  options.quick = true; // it runs once
   options.store = store;
   llvm::Expected<Target> target = parseTarget("native", options.optimize);
   if (!target)

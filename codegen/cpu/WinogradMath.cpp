@@ -129,19 +129,30 @@ static ArrayRef<WindowRow> windowMatrix(int64_t m) {
   return m == 2 ? ArrayRef(two) : ArrayRef(four);
 }
 
-void transformWindow(int64_t m, ArrayRef<double> g,
-                     MutableArrayRef<double> out) {
+/// Windows side by side: element `tap` of that in lane l is g[tap * lanes + l].
+template <int64_t lanes>
+static void transformLanes(int64_t m, const double *g, double *out) {
   ArrayRef<WindowRow> matrix = windowMatrix(m);
   int64_t size = m + 2;
   for (int64_t i = 0; i < size; ++i) {
-    double row[3];
-    for (int64_t s = 0; s < 3; ++s)
-      row[s] = matrix[i].tap[0] * g[s] + matrix[i].tap[1] * g[3 + s] +
-               matrix[i].tap[2] * g[6 + s];
-    for (int64_t j = 0; j < size; ++j)
-      out[i * size + j] = row[0] * matrix[j].tap[0] +
-                          row[1] * matrix[j].tap[1] + row[2] * matrix[j].tap[2];
+    const double *of = matrix[i].tap;
+    double row[3 * lanes];
+    for (int64_t at = 0; at < 3 * lanes; ++at)
+      row[at] =
+          of[0] * g[at] + of[1] * g[3 * lanes + at] + of[2] * g[6 * lanes + at];
+    for (int64_t j = 0; j < size; ++j) {
+      const double *along = matrix[j].tap;
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        out[(i * size + j) * lanes + lane] = row[lane] * along[0] +
+                                             row[lanes + lane] * along[1] +
+                                             row[2 * lanes + lane] * along[2];
+    }
   }
+}
+
+void transformWindow(int64_t m, ArrayRef<double> g,
+                     MutableArrayRef<double> out) {
+  transformLanes<1>(m, g.data(), out.data());
 }
 
 RankedTensorType transformedType(RankedTensorType type, int64_t m,
@@ -157,24 +168,28 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
                         int64_t block, MutableArrayRef<char> destination) {
   int64_t channels = type.getDimSize(2), filters = type.getDimSize(3);
   int64_t blocks = llvm::divideCeil(filters, block);
-  SmallVector<double> window(9), transformed((m + 2) * (m + 2));
+  constexpr int64_t lanes = 8;
+  double windows[9 * lanes] = {};
+  SmallVector<double> transformed((m + 2) * (m + 2) * lanes);
+  T weights[lanes];
   auto element = [](int64_t index) { return size_t(index) * sizeof(T); };
   for (int64_t c = 0; c < channels; ++c)
-    for (int64_t k = 0; k < filters; ++k) {
+    for (int64_t k = 0, count; k < filters; k += count) {
+      count = std::min({lanes, filters - k, block - k % block});
       for (int64_t tap = 0; tap < 9; ++tap) {
-        T weight;
-        std::memcpy(&weight,
+        std::memcpy(weights,
                     &source[element((tap * channels + c) * filters + k)],
-                    sizeof(T));
-        window[tap] = weight;
+                    element(count));
+        std::copy(weights, weights + count, &windows[tap * lanes]);
       }
-      transformWindow(m, window, transformed);
-      for (auto [point, value] : llvm::enumerate(transformed)) {
-        auto weight = static_cast<T>(value);
-        int64_t panel = int64_t(point) * blocks + k / block;
+      transformLanes<lanes>(m, windows, transformed.data());
+      for (int64_t point = 0; point < (m + 2) * (m + 2); ++point) {
+        const double *values = &transformed[point * lanes];
+        std::copy(values, values + count, weights);
+        int64_t panel = point * blocks + k / block;
         std::memcpy(
             &destination[element((panel * channels + c) * block + k % block)],
-            &weight, sizeof(T));
+            weights, element(count));
       }
     }
 }
