@@ -280,14 +280,16 @@ GateEmitter::Sums GateEmitter::reduce(ArrayRef<unsigned> loops,
 
 GateEmitter::Sums GateEmitter::step(ValueRange start) {
   Sums sums(start);
-  auto next = sums.begin();
-  for (unsigned row = 0; row < rows; ++row)
-    for (unsigned number = 0; number < gates; ++number)
-      for (unsigned column = 0; column < columns; ++column, ++next)
-        *next =
+  // Each of the weights once for all rows: there may be registers for one.
+  for (unsigned number = 0; number < gates; ++number)
+    for (unsigned column = 0; column < columns; ++column)
+      for (unsigned row = 0; row < rows; ++row) {
+        Value &sum = sums[(row * gates + number) * columns + column];
+        sum =
             reader.materialize(reader.evaluate(root, point(row, number, column),
-                                               {Lanes{*next, {}}}, lanes)[0],
+                                               {Lanes{sum, {}}}, lanes)[0],
                                lanes);
+      }
   return sums;
 }
 

@@ -26,6 +26,7 @@ private:
   bool findWeights();
   bool isOver(Value value, bool withGates);
   bool readsInPlace(linalg::GenericOp op);
+  int64_t mostRowsFitting() const;
   void pickHeights();
 
   Kernel &kernel;
@@ -149,8 +150,7 @@ bool GateMatcher::matches() {
       return false;
     lanes = std::min(lanes, lanesOf(result, unit));
   }
-  // Sums, one step of weights and a scalar.
-  if ((mostRows + 1) * gates + 1 > int64_t(unit.registers))
+  if (mostRowsFitting() == 0)
     return false;
   pickHeights();
   // One row alone needs more sums to hide the latency of each.
@@ -161,13 +161,20 @@ bool GateMatcher::matches() {
   return true;
 }
 
+/// How many rows have sums beside one step of weights and a scalar, or beside
+/// one of the weights and a scalar of each row.
+int64_t GateMatcher::mostRowsFitting() const {
+  int64_t registers = unit.registers;
+  return std::max((registers - 1) / gates - 1, (registers - 1) / (gates + 1));
+}
+
 /// The heights of the tiles that take least time over all rows, of which there
 /// are two at most; a few rows each where their number is not known. Of equals
 /// those whose rows come in fewest groups, in which functions of them are
 /// computed (see `finish`), unless that is done for all rows together, and of
 /// those the higher ones, whose low ones are the higher.
 void GateMatcher::pickHeights() {
-  int64_t most = (int64_t(unit.registers) - 1) / gates - 1;
+  int64_t most = mostRowsFitting();
   int64_t total = staticLoopExtent(root, gate - 1);
   if (ShapedType::isDynamic(total) || total == 0) {
     mostRows = unsigned(std::min<int64_t>(most, 4));

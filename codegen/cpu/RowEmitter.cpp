@@ -90,16 +90,19 @@ LaneReader::Part RowEmitter::memoryFor(Value value) {
           dims};
 }
 
-/// Asks for what is read and written at `point` of the next row.
-void RowEmitter::prefetchRow(const Position &point, unsigned width) {
+/// Asks for what is read and written at `point` of the next row, `offset`
+/// elements behind where the turn begins. Of vectors that are parts of a line
+/// the first one asks.
+void RowEmitter::prefetchRow(const Position &point, int64_t offset,
+                             unsigned width) {
   constexpr unsigned line = 64;
   llvm::SmallDenseSet<std::pair<Value, AffineMap>> seen;
   auto ask = [&](Value memref, AffineMap map, bool isWrite) {
     auto type = cast<MemRefType>(memref.getType());
     unsigned bits = type.getElementTypeBitWidth();
-    if (bits < 8 || !map.isProjectedPermutation() ||
-        !map.isFunctionOfDim(rows - 1) || !map.isFunctionOfDim(loops - 1) ||
-        !seen.insert({memref, map}).second)
+    if (bits < 8 || offset * bits % (line * 8) != 0 ||
+        !map.isProjectedPermutation() || !map.isFunctionOfDim(rows - 1) ||
+        !map.isFunctionOfDim(loops - 1) || !seen.insert({memref, map}).second)
       return;
     for (unsigned lane = 0; lane < width; lane += line * 8 / bits) {
       Position next = point;
@@ -129,7 +132,7 @@ RowEmitter::Sums RowEmitter::turn(const Pass &pass, ValueRange sums,
                                   int64_t offset, unsigned width) {
   Position position = point(offset);
   if (pass.asksForNext)
-    prefetchRow(position, width);
+    prefetchRow(position, offset, width);
   for (Value value : pass.stored) {
     Lanes lanes = reader.read(value, position, width);
     const LaneReader::Part &part = places.at({value, row});

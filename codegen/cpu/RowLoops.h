@@ -76,7 +76,7 @@ private:
   Sums turn(const Pass &pass, mlir::ValueRange sums, int64_t offset,
             unsigned width);
   void rest(const Pass &pass, Sums &sums, int64_t left);
-  void prefetchRow(const Position &point, unsigned width);
+  void prefetchRow(const Position &point, int64_t offset, unsigned width);
   LaneReader::Part memoryFor(mlir::Value value);
   LaneReader::Part inPanel();
   LaneReader::Part perRow(mlir::Value memory);
