@@ -212,7 +212,11 @@ void Classifier::orderLoops() {
 /// those read stays in the second cache from column to column. Where it is too
 /// much, blocks of a loop are outside.
 void Classifier::orderBlocked(ArrayRef<Tiling::Level> inner) {
-  int64_t cacheBytes = unit.secondCache() / 16 * 7;
+  // Each block reads all that rows share again: what is more than this comes
+  // from memory where a model has many weights.
+  constexpr int64_t mostShared = 1 << 20, largeBlock = 896 << 10;
+  int64_t cacheBytes =
+      holdsShared(mostShared) ? unit.secondCache() / 16 * 7 : largeBlock;
   SmallVector<unsigned> loops;
   for (const Tiling::Level &level : inner)
     loops.push_back(level.loop);
