@@ -293,7 +293,8 @@ unsigned RowEmitter::rowsOfGroup() {
   if (rows == 0 || unit.littleCode)
     return 1;
   int64_t vectors = llvm::divideCeil(llvm::product_of(extents), int64_t(lanes));
-  unsigned count = vectors <= 8 ? 4 : vectors <= 64 ? 2 : 1;
+  int64_t bytes = vectors * unit.bits / 8;
+  unsigned count = vectors <= 8 ? 4 : bytes <= 4096 ? 2 : 1;
   int64_t known = staticLoopExtent(whole, rowLoop());
   while (!ShapedType::isDynamic(known) && count > known)
     count /= 2;
