@@ -103,8 +103,10 @@ private:
   }
 
   /// Bytes of a block of weights that stays in the second cache beside the
-  /// next.
-  int64_t weightBlockBytes() const { return unit.secondCache() / 8; }
+  /// next; less would cut sums within a row of a window.
+  int64_t weightBlockBytes() const {
+    return std::min<int64_t>(unit.secondCache() / 4, 256 << 10);
+  }
 
   Kernel &kernel;
   mlir::linalg::GenericOp root;

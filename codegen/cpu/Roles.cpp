@@ -408,7 +408,7 @@ int64_t Classifier::vectorsOfWholeSums() {
     if (isReduction(loop) && blockedDependsOn(loop))
       bytes =
           llvm::SaturatingMultiply<uint64_t>(bytes, extent(loop).value_or(1));
-  int64_t fitting = weightBlockBytes() / std::max<int64_t>(bytes, 1);
+  int64_t fitting = unit.secondCache() / 8 / std::max<int64_t>(bytes, 1);
   return fitting >= fewest ? fitting : mostVectors;
 }
 
