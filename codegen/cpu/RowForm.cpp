@@ -204,11 +204,10 @@ bool RowEmitter::nextPass(Pass &pass) {
   // own chains where those of several vectors go side by side.
   constexpr uint64_t most = 4;
   auto vectors = llvm::divideCeil(uint64_t(length()), lanes);
-  unsigned chains =
-      expensive && llvm::isPowerOf2_32(lanes)
-          ? std::clamp<uint64_t>(llvm::bit_floor(vectors), 1,
-                                 unit.registers / 8)
-          : 1;
+  unsigned chains = expensive && llvm::isPowerOf2_32(lanes)
+                        ? std::clamp<uint64_t>(llvm::bit_floor(vectors), 1,
+                                               unit.registers / 8)
+                        : 1;
   pass.width = chains * lanes;
   // Half of the registers hold the sums of all rows of a group: of a row that
   // is in none, too, for the order of its sums is the same.
