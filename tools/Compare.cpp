@@ -135,12 +135,13 @@ Comparison compare(const std::vector<Array> &outputs,
 }
 
 std::string summarize(const Array &array) {
-  double least = std::numeric_limits<double>::infinity(), most = -least;
+  // Of the numbers among them; the mean tells that there are others.
+  double least = std::numeric_limits<double>::quiet_NaN(), most = least;
   double sum = 0;
   for (int64_t index = 0; index < array.size(); ++index) {
     double value = array.at(index);
-    least = std::min(least, value);
-    most = std::max(most, value);
+    least = std::fmin(least, value);
+    most = std::fmax(most, value);
     sum += value;
   }
   std::string text(dtypeName(array.dtype()));

@@ -123,14 +123,21 @@ private:
 };
 } // namespace
 
+/// The header of this program.
+extern "C" const ElfW(Ehdr) __ehdr_start;
+
 /// dlopen maps what the headers state: of a file that was cut short, pages
-/// whose use is a bus error.
-static void checkIsWhole(const std::string &path) {
+/// whose use is a bus error. Of one for another machine it says that there is
+/// none.
+static void checkFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   ElfW(Ehdr) header;
   if (!file.read(reinterpret_cast<char *>(&header), sizeof header) ||
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
     return; // dlopen says what it is not
+  if (header.e_machine != __ehdr_start.e_machine)
+    throw Error(path + ": is for another machine: compile the model without "
+                       "--target, or run it there");
   std::error_code ignored;
   uint64_t size = std::filesystem::file_size(path, ignored);
   for (unsigned index = 0; index < header.e_phnum; ++index) {
@@ -152,7 +159,7 @@ LibraryModel::LibraryModel(const std::string &path,
                            const std::string &weights) {
   // A name without a slash would be looked for in the system's directories.
   std::string file = std::filesystem::absolute(path).string();
-  checkIsWhole(file);
+  checkFile(file);
   library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     throw Error(path + ": cannot be loaded: " + dlerror());

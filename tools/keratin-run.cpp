@@ -74,12 +74,10 @@ static Array randomArray(DType dtype, const K::Shape &shape,
   return array;
 }
 
-/// The shape of an input that no file gives.
-static K::Shape randomShape(const K::TensorInfo &input,
-                            const NamedShapes &shapes, int64_t batch) {
-  if (auto given = shapes.find(input.name); given != shapes.end())
-    return given->second;
-  K::Shape shape = input.shape;
+/// The shape of an input that no file gives; `asked` is what is told of it.
+static K::Shape randomShape(const K::TensorInfo &input, const K::Shape &asked,
+                            int64_t batch) {
+  K::Shape shape = asked;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis] >= 0)
       continue;
@@ -123,11 +121,15 @@ static std::vector<Array> makeInputs(const Runnable &model,
     return arrays;
   }
   std::mt19937_64 random(given.seed);
-  NamedShapes shapes = parseInputShapes(given.inputShapes);
+  std::vector<K::Shape> shapes =
+      orderShapes(model.inputs(), parseInputShapes(given.inputShapes));
   int64_t batch = given.batch.empty() ? 1 : std::stoll(given.batch);
-  for (const K::TensorInfo &input : model.inputs())
+  for (size_t index = 0; index < model.inputs().size(); ++index) {
+    const K::TensorInfo &input = model.inputs()[index];
+    const K::Shape &asked = shapes.empty() ? input.shape : shapes[index];
     arrays.push_back(
-        randomArray(input.dtype, randomShape(input, shapes, batch), random));
+        randomArray(input.dtype, randomShape(input, asked, batch), random));
+  }
   return arrays;
 }
 
@@ -301,8 +303,9 @@ int main(int argc, char **argv) try {
   app.add_option("model", given.model,
                  "model saved by Keras (.keras, .h5), or compiled (.so)")
       ->required();
-  app.add_option("--inputs", given.inputs,
-                 ".npz with arrays in_NAME or NAME, or .npy; else random");
+  CLI::Option *inputs =
+      app.add_option("--inputs", given.inputs,
+                     ".npz with arrays in_NAME or NAME, or .npy; else random");
   app.add_option(
       "--expect", given.expect,
       ".npz with arrays out_INDEX or NAME, or .npy, to compare with");
@@ -315,8 +318,10 @@ int main(int argc, char **argv) try {
                  "of random inputs; with --inputs, how many of their rows")
       ->check(isBatch);
   app.add_option("--input-shape", given.inputShapes,
-                 "NAME=2x3x4: the shape of a random input")
-      ->check(isInputShape);
+                 "NAME=2x3x4 or NAME=?x3x4: the shape of a random input; ? is "
+                 "the batch")
+      ->check(isInputShape)
+      ->excludes(inputs);
   addOptimizationFlags(app, given.settings.optimize);
   addTargetOption(app, given.settings.target);
   addThreadsOption(app, given.settings.threads,

@@ -40,6 +40,7 @@ write("int.npy", npy([1, 2, 3, 4, 5, 6], (2, 3), "<i4", code="i"))
 write("off.npy", npy([2, 4, 6, 8, 10, 12.12], (2, 3)))
 write("nan-reference.npy", npy([2, 4, 6, 8, 10, nan], (2, 3)))
 write("nan.npy", npy([1, 2, 3, 4, 5, nan], (2, 3)))
+write("all-nan.npy", npy([nan] * 3, (1, 3)))
 write("one-row.npy", npy([2, 4, 6], (1, 3)))
 
 write("wide.npy", npy([1, 2, 3, 4], (1, 4)))
