@@ -81,10 +81,15 @@ CompileOptions compileOptions(const SaveOptions &settings,
                               const std::string &prefix, llvm::StringRef name) {
   if (!settings.name.empty() && identifier(settings.name) != settings.name)
     throw Error("name '" + settings.name + "' is not a C identifier");
-  if (!settings.name.empty())
+  std::string made;
+  if (!settings.name.empty()) {
     name = settings.name;
-  else if (!prefix.empty() && prefix != "-")
-    name = llvm::sys::path::filename(prefix);
+  } else if (!prefix.empty() && prefix != "-") {
+    // Of letters that C does not have nothing is left; names that begin with
+    // '_' are reserved.
+    made = identifier(llvm::sys::path::filename(prefix));
+    name = llvm::StringRef(made).ltrim('_');
+  }
   CompileOptions options =
       compileOptions(static_cast<const CompileSettings &>(settings), name);
   options.weights = parsePlacement(settings.weights);
