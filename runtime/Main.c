@@ -141,7 +141,7 @@ static int parse_options(int argc, char **argv, options_t *options) {
              options->num_outputs < KERATIN_MODEL.num_outputs)
       options->outputs[options->num_outputs++] = value;
     else
-      bad = 1;
+      bad = fail("not an option of this program, or one too many", argv[i]);
     if (bad) {
       fprintf(stderr, usage, argv[0], KERATIN_MODEL.name);
       return 2;
@@ -232,13 +232,16 @@ int main(int argc, char **argv) {
   options.batch = KERATIN_MODEL.batch >= 0 ? KERATIN_MODEL.batch : 1;
   options.repeat = 1;
   options.threads = KERATIN_THREADS;
-  int exit_status = parse_options(argc, argv, &options);
-  if (exit_status)
-    return exit_status;
   if (KERATIN_MODEL.num_inputs > max_tensors ||
       KERATIN_MODEL.num_outputs > max_tensors)
     return fail("too many inputs or outputs for this program", argv[0]);
-
+  if (argc == 2 && !strcmp(argv[1], "--help")) {
+    printf(usage, argv[0], KERATIN_MODEL.name);
+    return 0;
+  }
+  int exit_status = parse_options(argc, argv, &options);
+  if (exit_status)
+    return exit_status;
   ktn_set_num_threads(options.threads > KTN_MAX_THREADS
                           ? KTN_MAX_THREADS
                           : (int32_t)options.threads);
