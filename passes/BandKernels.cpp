@@ -37,6 +37,9 @@ namespace {
 /// The number of the first buffer of parts that is made here: those of
 /// PlaceParts count from 0.
 constexpr int64_t firstBuffer = int64_t(1) << 32;
+
+struct BandRows;
+
 class Bander {
 public:
   Bander(ModuleOp module, bool parallel)
@@ -54,6 +57,8 @@ private:
   std::optional<Chain> chainAround(func::CallOp call);
   void rewrite(Chain &chain, const BandPlan &plan);
   func::FuncOp bandKernel(KernelRows &rows, int64_t count, bool isLast);
+  Value emitBand(OpBuilder &b, Chain &chain, const BandPlan &plan,
+                 const BandRows &rows, Value image);
   Value withBorder(OpBuilder &b, Link &last, Value whole);
 
   /// What is made of a kernel for so many rows: the same with all of the
@@ -259,6 +264,9 @@ struct Sizes {
   Value plus(Value value, int64_t more) {
     return b.createOrFold<arith::AddIOp>(loc, value, constant(more));
   }
+  Value minus(Value value, Value less) {
+    return b.createOrFold<arith::SubIOp>(loc, value, less);
+  }
   Value clamp(Value value, int64_t least, int64_t most) {
     value = b.createOrFold<arith::MaxSIOp>(loc, value, constant(least));
     return b.createOrFold<arith::MinSIOp>(loc, value, constant(most));
@@ -338,6 +346,82 @@ Value Bander::withBorder(OpBuilder &b, Link &last, Value whole) {
   return whole;
 }
 
+namespace {
+/// The rows that a turn of the loop computes.
+struct BandRows {
+  SmallVector<Value> first; ///< of each link, in its image
+  /// How many that the link in front computes come before those that a link
+  /// reads: the last band begins early enough to be whole.
+  SmallVector<Value> skipped;
+};
+} // namespace
+
+/// The rows of the band number `band` of an image.
+static BandRows rowsOf(Sizes sizes, Chain &chain, const BandPlan &plan,
+                       Value band) {
+  BandRows result{SmallVector<Value>(chain.size()),
+                  SmallVector<Value>(chain.size())};
+  int64_t count = plan.rows.back();
+  result.first.back() = sizes.clamp(sizes.times(band, count), 0,
+                                    chain.back().rows.rows() - count);
+  for (size_t link = chain.size() - 1; link-- > 0;) {
+    Link &next = chain[link + 1];
+    KernelRows &made = chain[link].rows;
+    RowWindow window = next.rows.access(next.input).window;
+    Value read = sizes.times(result.first[link + 1], window.factor);
+    // Without a border the window goes along with the rows.
+    result.first[link] = read;
+    if (made.low() != 0 || made.high() != 0)
+      result.first[link] = sizes.clamp(sizes.plus(read, -made.low()), 0,
+                                       made.rows() - plan.rows[link]);
+    result.skipped[link + 1] = sizes.minus(read, result.first[link]);
+  }
+  return result;
+}
+
+/// Calls the kernels of the chain for a band of `image`; the rows of the last.
+Value Bander::emitBand(OpBuilder &b, Chain &chain, const BandPlan &plan,
+                       const BandRows &rows, Value image) {
+  Sizes sizes{b, chain.back().call.getLoc()};
+  Value result;
+  for (auto [number, link] : llvm::enumerate(chain)) {
+    int64_t count = plan.rows[number];
+    func::FuncOp kernel =
+        bandKernel(link.rows, count, /*isLast=*/&link == &chain.back());
+    SmallVector<Value> operands;
+    for (unsigned index = 0; index + 1 < link.call.getNumOperands(); ++index) {
+      const RowAccess &access = link.rows.access(index);
+      RankedTensorType type = link.rows.typeOf(index, count);
+      bool isBetween = number != 0 && index == link.input;
+      Value row = isBetween
+                      ? rows.skipped[number]
+                      : sizes.times(rows.first[number], access.window.factor);
+      operands.push_back(
+          slice(sizes, isBetween ? result : link.call.getOperand(index), type,
+                access, isBetween ? sizes.constant(0) : image, row));
+    }
+    operands.push_back(tensor::EmptyOp::create(
+        b, sizes.loc, kernel.getFunctionType().getResult(0), ValueRange()));
+    auto call = func::CallOp::create(b, link.call.getLoc(), kernel, operands);
+    call->setAttr("ktn.flops", link.call->getAttr("ktn.flops"));
+    call->setAttr("ktn.bytes", link.call->getAttr("ktn.bytes"));
+    result = call.getResult(0);
+  }
+  return result;
+}
+
+/// What `ktn.bands` says of the loop.
+static DictionaryAttr describe(OpBuilder &b, Chain &chain, int64_t pieces) {
+  std::string name;
+  for (Link &link : chain)
+    name += (name.empty() ? "" : "+") + layerOf(link.call).str();
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("name", b.getStringAttr(name)),
+       b.getNamedAttr("flops", sumOf(b, chain, "ktn.flops")),
+       b.getNamedAttr("bytes", sumOf(b, chain, "ktn.bytes")),
+       b.getNamedAttr("pieces", b.getI64IntegerAttr(pieces))});
+}
+
 void Bander::rewrite(Chain &chain, const BandPlan &plan) {
   func::CallOp last = chain.back().call;
   OpBuilder b(last);
@@ -345,7 +429,6 @@ void Bander::rewrite(Chain &chain, const BandPlan &plan) {
   Sizes sizes{b, loc};
   auto empty = last.getOperands().back().getDefiningOp<tensor::EmptyOp>();
   RankedTensorType whole = chain.back().type();
-  int64_t count = plan.rows.back(), rows = chain.back().rows.rows();
   Value images = whole.isDynamicDim(0) ? Value(empty.getDynamicSizes()[0])
                                        : sizes.constant(whole.getDimSize(0));
   Value total = sizes.times(images, plan.bands);
@@ -358,74 +441,28 @@ void Bander::rewrite(Chain &chain, const BandPlan &plan) {
                                  sizes.constant(1), target);
   b.setInsertionPointToStart(loop.getBody());
 
-  // The first rows of the band in each link, and in what it reads.
   Value turn = loop.getInductionVar(), image = sizes.constant(0), band = turn;
   if (whole.getDimSize(0) != 1) {
     Value bands = sizes.constant(plan.bands);
     image = b.createOrFold<arith::DivUIOp>(loc, turn, bands);
     band = b.createOrFold<arith::RemUIOp>(loc, turn, bands);
   }
-  SmallVector<Value> first(chain.size()), offset(chain.size());
-  first.back() = sizes.clamp(sizes.times(band, count), 0, rows - count);
-  for (size_t link = chain.size() - 1; link-- > 0;) {
-    Link &next = chain[link + 1];
-    KernelRows &made = chain[link].rows;
-    RowWindow window = next.rows.access(next.input).window;
-    Value read = sizes.times(first[link + 1], window.factor);
-    // Without a border the window goes along with the rows.
-    first[link] = read;
-    if (made.low() != 0 || made.high() != 0)
-      first[link] = sizes.clamp(sizes.plus(read, -made.low()), 0,
-                                made.rows() - plan.rows[link]);
-    offset[link + 1] = b.createOrFold<arith::SubIOp>(loc, read, first[link]);
-  }
-
+  BandRows rows = rowsOf(sizes, chain, plan, band);
   // Known before the rows are computed, which are made in their place.
-  Value place = sizes.plus(first.back(), chain.back().rows.low());
-  std::string name;
-  Value result;
-  for (auto [number, link] : llvm::enumerate(chain)) {
-    int64_t part = plan.rows[number];
-    bool isLast = &link == &chain.back();
-    func::FuncOp kernel = bandKernel(link.rows, part, isLast);
-    SmallVector<Value> operands;
-    for (unsigned index = 0; index + 1 < link.call.getNumOperands(); ++index) {
-      const RowAccess &access = link.rows.access(index);
-      RankedTensorType type = link.rows.typeOf(index, part);
-      bool isBetween = number != 0 && index == link.input;
-      Value row = isBetween ? offset[number]
-                            : sizes.times(first[number], access.window.factor);
-      operands.push_back(
-          slice(sizes, isBetween ? result : link.call.getOperand(index), type,
-                access, isBetween ? sizes.constant(0) : image, row));
-    }
-    operands.push_back(tensor::EmptyOp::create(
-        b, loc, kernel.getFunctionType().getResult(0), ValueRange()));
-    auto call = func::CallOp::create(b, link.call.getLoc(), kernel, operands);
-    call->setAttr("ktn.flops", link.call->getAttr("ktn.flops"));
-    call->setAttr("ktn.bytes", link.call->getAttr("ktn.bytes"));
-    result = call.getResult(0);
-    name += (name.empty() ? "" : "+") + layerOf(link.call).str();
-  }
-  auto part = cast<RankedTensorType>(result.getType());
+  Value place = sizes.plus(rows.first.back(), chain.back().rows.low());
+  Value made = emitBand(b, chain, plan, rows, image);
+  auto part = cast<RankedTensorType>(made.getType());
   SmallVector<OpFoldResult> offsets(part.getRank(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> ones(part.getRank(), b.getIndexAttr(1));
   offsets[0] = getAsOpFoldResult(image);
   offsets[1] = getAsOpFoldResult(place);
   Value joined = tensor::InsertSliceOp::create(
-      b, loc, result, loop.getRegionIterArgs()[0], offsets,
+      b, loc, made, loop.getRegionIterArgs()[0], offsets,
       getAsIndexOpFoldResult(b.getContext(), part.getShape()), ones);
   scf::YieldOp::create(b, loc, joined);
 
-  loop->setAttr(
-      bandsAttr,
-      b.getDictionaryAttr(
-          {b.getNamedAttr("name", b.getStringAttr(name)),
-           b.getNamedAttr("flops", sumOf(b, chain, "ktn.flops")),
-           b.getNamedAttr("bytes", sumOf(b, chain, "ktn.bytes")),
-           b.getNamedAttr(
-               "pieces",
-               b.getI64IntegerAttr(parallel ? piecesOf(chain, plan) : 1))}));
+  loop->setAttr(bandsAttr,
+                describe(b, chain, parallel ? piecesOf(chain, plan) : 1));
   b.setInsertionPointAfter(loop);
   last.getResult(0).replaceAllUsesWith(
       withBorder(b, chain.back(), loop.getResult(0)));

@@ -374,34 +374,77 @@ LogicalResult BufferPlan::visitView(Operation *view) {
   return success();
 }
 
+LogicalResult BufferPlan::visitSlice(tensor::ExtractSliceOp extract) {
+  // A slot of a buffer that is about to be filled.
+  if (Value unset = extract.getSource();
+      unset.getDefiningOp<tensor::EmptyOp>() && !find(unset)) {
+    FailureOr<unsigned> buffer = makeBuffer(unset);
+    if (failed(buffer))
+      return failure();
+    places[unset] = Place{*buffer, {}, {}};
+  }
+  FailureOr<Place> whole = placeOf(extract.getSource());
+  if (failed(whole))
+    return failure();
+  FailureOr<Place> part =
+      slice(extract, *whole, extract.getSource(), extract.getMixedOffsets(),
+            extract.getMixedSizes(), extract.getMixedStrides());
+  if (failed(part))
+    return failure();
+  places[extract.getResult()] = *part;
+  return success();
+}
+
+LogicalResult BufferPlan::visitMemory(UnrealizedConversionCastOp cast) {
+  if (cast.getNumOperands() != 1 || cast.getNumResults() != 1)
+    return cast.emitOpError("is not expected between kernels");
+  Value source = cast.getOperand(0), result = cast.getResult(0);
+  if (source.getDefiningOp<tensor::EmptyOp>()) {
+    FailureOr<unsigned> buffer = makeBuffer(source);
+    if (failed(buffer))
+      return failure();
+    buffers[*buffer].block = cast->getBlock();
+    buffers[*buffer].maker = cast;
+    buffers[*buffer].isKept = source.getDefiningOp()->hasAttr("ktn.kept");
+    places[result] = Place{*buffer, {}, {}};
+  } else if (const Place *place = find(source)) {
+    Place same = *place;
+    places[result] = same;
+  }
+  return success();
+}
+
+LogicalResult BufferPlan::visitCall(func::CallOp call) {
+  calls.insert({call, now});
+  // The last operands are destinations, written and not read.
+  for (Value operand : call.getOperands()) {
+    if (operand.getType().isIndex())
+      continue;
+    // Calls of kernels take memrefs already.
+    auto cast = operand.getDefiningOp<UnrealizedConversionCastOp>();
+    if (!cast || !isa<RankedTensorType>(cast.getOperand(0).getType()))
+      return call.emitOpError("calls ")
+             << call.getCalleeAttr() << ", which is no kernel";
+    Value tensor = cast.getOperand(0);
+    if (const Place *place = find(operand)) {
+      touch(*place);
+      buffers[place->buffer].reads += !tensor.getDefiningOp<tensor::EmptyOp>();
+    }
+  }
+  return success();
+}
+
 LogicalResult BufferPlan::visit(Operation *op) {
   ++now;
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](scf::ForOp loop) { return visitLoop(loop); })
       .Case([&](tensor::InsertSliceOp insert) { return visitInsert(insert); })
+      .Case([&](tensor::ExtractSliceOp slice) { return visitSlice(slice); })
+      .Case([&](func::CallOp call) { return visitCall(call); })
       .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
+      .Case([&](UnrealizedConversionCastOp cast) { return visitMemory(cast); })
       .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(
           [&](Operation *view) { return visitView(view); })
-      .Case([&](tensor::ExtractSliceOp extract) -> LogicalResult {
-        // A slot of a buffer that is about to be filled.
-        if (Value unset = extract.getSource();
-            unset.getDefiningOp<tensor::EmptyOp>() && !find(unset)) {
-          FailureOr<unsigned> buffer = makeBuffer(unset);
-          if (failed(buffer))
-            return failure();
-          places[unset] = Place{*buffer, {}, {}};
-        }
-        FailureOr<Place> whole = placeOf(extract.getSource());
-        if (failed(whole))
-          return failure();
-        FailureOr<Place> part = slice(
-            extract, *whole, extract.getSource(), extract.getMixedOffsets(),
-            extract.getMixedSizes(), extract.getMixedStrides());
-        if (failed(part))
-          return failure();
-        places[extract.getResult()] = *part;
-        return success();
-      })
       .Case([&](tensor::ExtractOp element) -> LogicalResult {
         Value tensor = element.getTensor();
         if (!find(tensor) && !constantBehind(tensor))
@@ -414,44 +457,6 @@ LogicalResult BufferPlan::visit(Operation *op) {
         if (failed(buffer))
           return failure();
         places[elements.getResult()] = Place{*buffer, {}, {}};
-        return success();
-      })
-      .Case([&](UnrealizedConversionCastOp cast) -> LogicalResult {
-        if (cast.getNumOperands() != 1 || cast.getNumResults() != 1)
-          return cast.emitOpError("is not expected between kernels");
-        Value source = cast.getOperand(0), result = cast.getResult(0);
-        if (source.getDefiningOp<tensor::EmptyOp>()) {
-          FailureOr<unsigned> buffer = makeBuffer(source);
-          if (failed(buffer))
-            return failure();
-          buffers[*buffer].block = cast->getBlock();
-          buffers[*buffer].maker = cast;
-          buffers[*buffer].isKept = source.getDefiningOp()->hasAttr("ktn.kept");
-          places[result] = Place{*buffer, {}, {}};
-        } else if (const Place *place = find(source)) {
-          Place same = *place;
-          places[result] = same;
-        }
-        return success();
-      })
-      .Case([&](func::CallOp call) -> LogicalResult {
-        calls.insert({call, now});
-        // The last operands are destinations, written and not read.
-        for (Value operand : call.getOperands()) {
-          if (operand.getType().isIndex())
-            continue;
-          // Calls of kernels take memrefs already.
-          auto cast = operand.getDefiningOp<UnrealizedConversionCastOp>();
-          if (!cast || !isa<RankedTensorType>(cast.getOperand(0).getType()))
-            return call.emitOpError("calls ")
-                   << call.getCalleeAttr() << ", which is no kernel";
-          Value tensor = cast.getOperand(0);
-          if (const Place *place = find(operand)) {
-            touch(*place);
-            buffers[place->buffer].reads +=
-                !tensor.getDefiningOp<tensor::EmptyOp>();
-          }
-        }
         return success();
       })
       .Case<tensor::EmptyOp, tensor::DimOp, scf::YieldOp>(

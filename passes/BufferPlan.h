@@ -128,6 +128,9 @@ private:
   llvm::FailureOr<Place> destinationOf(mlir::tensor::InsertSliceOp insert);
   bool staysAsItIs(mlir::Value tensor) const;
   llvm::LogicalResult visitInsert(mlir::tensor::InsertSliceOp insert);
+  llvm::LogicalResult visitSlice(mlir::tensor::ExtractSliceOp extract);
+  llvm::LogicalResult visitMemory(mlir::UnrealizedConversionCastOp cast);
+  llvm::LogicalResult visitCall(mlir::func::CallOp call);
   llvm::LogicalResult visitView(mlir::Operation *view);
   llvm::LogicalResult visitReturn(mlir::func::ReturnOp op);
 
