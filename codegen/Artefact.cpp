@@ -572,7 +572,7 @@ void ArtefactBuilder::build() {
   if (!model.variants.empty())
     variantFunction =
         buildVariantFunction(module, model.variants, options.name + "_variant");
-  if (usesTiles(model))
+  if (options.asksForTiles && usesTiles(model))
     tileFunction = buildTileFunction(module, options.name + "_tiles");
   Function *setProfile = options.profile ? buildSetProfile() : nullptr;
   for (const Signature &signature : model.functions) {

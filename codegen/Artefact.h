@@ -23,6 +23,8 @@ struct ArtefactOptions {
   bool trusted = false;
   /// Export the descriptor as `keratin_model` too, for dlopen.
   bool exportModel = false;
+  /// Code with tile registers asks the system for them.
+  bool asksForTiles = true;
 };
 
 /// "keratin 0.1.0".

@@ -35,6 +35,7 @@ ArtefactOptions Compiled::artefactOptions() const {
                            : ", " + target.machine->getTargetCPU().str();
   artefact.options = optionText();
   artefact.profile = options.profile;
+  artefact.asksForTiles = !targets[0].emulatesTiles;
   return artefact;
 }
 

@@ -5,6 +5,7 @@ file(READ ${RUNTIME}/include/keratin/abi.h abi)
 file(READ ${RUNTIME}/include/keratin/dtype.h dtype)
 file(READ ${RUNTIME}/include/keratin/runtime.h runtime)
 file(READ ${RUNTIME}/Main.c main)
+file(READ ${CMAKE_CURRENT_LIST_DIR}/Emulation.ll emulation)
 file(READ ${RUNTIME}/Pool.c pool)
 file(READ ${RUNTIME}/Cpus.c cpus)
 file(READ ${RUNTIME}/Cpus.h cpus_header)
@@ -23,5 +24,6 @@ extern const llvm::StringRef embeddedCpusHeader = R\"~~~(${cpus_header})~~~\";
 extern const llvm::StringRef embeddedHash = R\"~~~(${hash})~~~\";
 extern const llvm::StringRef embeddedWeights = R\"~~~(${weights})~~~\";
 extern const llvm::StringRef embeddedMain = R\"~~~(${main})~~~\";
+extern const llvm::StringRef embeddedEmulation = R\"~~~(${emulation})~~~\";
 } // namespace keratin
 ")

@@ -1,4 +1,4 @@
-//===- EmbeddedText.h - files of the runtime, as text -----------*- C++ -*-===//
+//===- EmbeddedText.h - source files, as text -------------------*- C++ -*-===//
 //
 // The build makes EmbeddedText.cpp of them (codegen/CMakeLists.txt), so that
 // headers and executables are generated without looking for installed files.
@@ -22,6 +22,7 @@ extern const llvm::StringRef embeddedCpusHeader;    ///< runtime/Cpus.h
 extern const llvm::StringRef embeddedHash;          ///< runtime/Hash.c
 extern const llvm::StringRef embeddedWeights;       ///< runtime/Weights.c
 extern const llvm::StringRef embeddedMain;          ///< runtime/Main.c
+extern const llvm::StringRef embeddedEmulation;     ///< codegen/Emulation.ll
 
 } // namespace keratin
 

@@ -1,6 +1,7 @@
 //===- Object.cpp - from the LLVM dialect to machine code -----------------===//
 #include "codegen/Object.h"
 
+#include "codegen/Emulation.h"
 #include "codegen/Tasks.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
@@ -51,6 +52,7 @@ translate(mlir::ModuleOp module, const CodeUnits &units, unsigned index,
   result->setTargetTriple(target.machine->getTargetTriple());
   result->setDataLayout(target.machine->createDataLayout());
   result->setPICLevel(PICLevel::BigPIC);
+  emulateMissing(*result, *target.machine);
   if (index == 0) {
     Function *main = result->getFunction(entry);
     if (!main)

@@ -251,8 +251,9 @@ static MachinePtr machineFor(const llvm::Target &target, const Triple &triple,
 }
 
 std::string Target::description() const {
-  return machine->getTargetTriple().str() + ", " +
-         machine->getTargetCPU().str();
+  std::string text =
+      machine->getTargetTriple().str() + ", " + machine->getTargetCPU().str();
+  return shape.empty() ? text : text + " in the shape of " + shape;
 }
 
 Target Target::clone() const {
@@ -260,14 +261,10 @@ Target Target::clone() const {
   copy.machine = machineFor(
       machine->getTarget(), machine->getTargetTriple(), machine->getTargetCPU(),
       machine->getTargetFeatureString(), machine->getOptLevel());
-  copy.vectorBits = vectorBits;
-  copy.vectorRegisters = vectorRegisters;
-  copy.fma = fma;
-  copy.rounding = rounding;
-  copy.avx512 = avx512;
-  copy.halves = halves;
-  copy.dots = dots;
+  static_cast<CodeShape &>(copy) = *this;
   copy.runsHere = runsHere;
+  copy.shape = shape;
+  copy.emulatesTiles = emulatesTiles;
   return copy;
 }
 
@@ -275,7 +272,7 @@ Error checkTarget(StringRef name) {
   return parseTargets(name, /*optimize=*/true).takeError();
 }
 
-Expected<Target> parseTarget(StringRef name, bool optimize) {
+static Expected<Target> parseMachine(StringRef name, bool optimize) {
   initializeLlvmTargets();
   Expected<TargetNames> names = splitName(name);
   if (!names)
@@ -301,6 +298,47 @@ Expected<Target> parseTarget(StringRef name, bool optimize) {
   measureVectors(target);
   target.runsHere = runsOnHost(*target.machine);
   return target;
+}
+
+/// Gives `target` the vectors of `shape`. What that takes for granted, without
+/// being able to name it, the machine must have: LLVM would call a library.
+static Error takeShape(Target &target, const Target &shape) {
+  auto refuse = [&](const Twine &what) {
+    return createStringError("code in the shape of " + shape.description() +
+                             " cannot run on " + target.description() +
+                             ", which has no " + what);
+  };
+  if (shape.fma && !target.fma)
+    return refuse("fused multiply-add");
+  if (shape.rounding && !target.rounding)
+    return refuse("instruction that rounds to integers");
+  if (shape.halves && !target.halves)
+    return refuse("conversions of f16");
+  target.emulatesTiles =
+      shape.dots == DotUnit::Tiles && target.dots != DotUnit::Tiles;
+  static_cast<CodeShape &>(target) = shape;
+  target.shape = shape.description();
+  return Error::success();
+}
+
+/// `SHAPE@MACHINE`.
+static Expected<Target> parseShaped(StringRef shapeName, StringRef machineName,
+                                    bool optimize) {
+  Expected<Target> shape = parseMachine(shapeName, optimize);
+  if (!shape)
+    return shape.takeError();
+  Expected<Target> target = parseMachine(machineName, optimize);
+  if (!target)
+    return target.takeError();
+  if (Error error = takeShape(*target, *shape))
+    return std::move(error);
+  return target;
+}
+
+Expected<Target> parseTarget(StringRef name, bool optimize) {
+  auto [shape, machine] = name.split('@');
+  return machine.empty() ? parseMachine(name, optimize)
+                         : parseShaped(shape, machine, optimize);
 }
 
 Expected<std::vector<Target>> parseTargets(StringRef names, bool optimize) {

@@ -20,8 +20,8 @@ struct KeepMachine {
 };
 using MachinePtr = std::unique_ptr<llvm::TargetMachine, KeepMachine>;
 
-struct Target {
-  MachinePtr machine;
+/// What passes and emitters are told of a machine.
+struct CodeShape {
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
   bool fma = true;      ///< one instruction multiplies and adds
@@ -29,7 +29,13 @@ struct Target {
   bool avx512 = false;
   bool halves = false; ///< instructions convert between f16 and f32
   DotUnit dots = DotUnit::None;
+};
+
+struct Target : CodeShape {
+  MachinePtr machine;
   bool runsHere = false; ///< this process can execute the code
+  std::string shape;     ///< of `SHAPE@MACHINE`; empty: that of the machine
+  bool emulatesTiles = false; ///< its code has DotUnit::Tiles, the machine not
 
   /// "x86_64-unknown-linux-gnu, x86-64-v3".
   std::string description() const;
@@ -40,6 +46,11 @@ struct Target {
 /// The target that a name of the command line stands for: native, an x86-64
 /// level, aarch64-linux-gnu, or TRIPLE,CPU,FEATURES. Without `optimize` LLVM
 /// spends little time on the code. Errors list what is allowed.
+///
+/// `SHAPE@MACHINE`, two of them, is the code that passes and emitters make for
+/// SHAPE, with its vectors and registers, as LLVM generates it for MACHINE:
+/// what tests the code of machines that are not there. Instructions that
+/// MACHINE lacks are emulated.
 llvm::Expected<Target> parseTarget(llvm::StringRef name, bool optimize);
 
 /// The same for several, of which a program chooses: x86-64 levels with commas

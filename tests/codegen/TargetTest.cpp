@@ -54,6 +54,46 @@ TEST(ParseTarget, DoesNotRunOtherMachinesHere) {
 #endif
 }
 
+TEST(ParseTarget, GivesAMachineTheShapeOfAnother) {
+  struct Row {
+    const char *name;
+    unsigned bits, registers;
+    DotUnit dots;
+    bool emulatesTiles;
+  };
+  for (const Row &row :
+       {Row{"x86-64-v4@x86-64-v3", 512, 32, DotUnit::None, false},
+        Row{"x86-64@x86-64-v3", 128, 16, DotUnit::None, false},
+        Row{"aarch64-linux-gnu@x86-64-v3", 128, 32, DotUnit::None, false},
+        Row{"x86_64-linux-gnu,cooperlake@x86-64-v3", 512, 32, DotUnit::Vectors,
+            false},
+        Row{"x86_64-linux-gnu,sapphirerapids@x86-64-v3", 512, 32,
+            DotUnit::Tiles, true}}) {
+    Target target = parse(row.name).clone();
+    EXPECT_EQ(target.vectorBits, row.bits) << row.name;
+    EXPECT_EQ(target.vectorRegisters, row.registers) << row.name;
+    EXPECT_EQ(target.dots, row.dots) << row.name;
+    EXPECT_EQ(target.emulatesTiles, row.emulatesTiles) << row.name;
+    EXPECT_EQ(target.machine->getTargetCPU(), "x86-64-v3") << row.name;
+    EXPECT_THAT(target.description(), HasSubstr("in the shape of"));
+  }
+  EXPECT_FALSE(parse("x86_64-linux-gnu,sapphirerapids").emulatesTiles);
+}
+
+TEST(ParseTarget, RefusesAShapeThatTheMachineCannotRun) {
+  EXPECT_THAT(refuse("x86-64-v4@x86-64-v2"),
+              HasSubstr("has no fused multiply-add"));
+  EXPECT_THAT(refuse("x86-64-v2@x86-64"), HasSubstr("rounds to integers"));
+  EXPECT_THAT(refuse("x86-64-v3@x86_64-linux-gnu,x86-64-v3,-f16c"),
+              HasSubstr("conversions of f16"));
+  EXPECT_THAT(refuse("vax@native"), HasSubstr("unknown target 'vax'"));
+  EXPECT_THAT(refuse("x86-64@vax"), HasSubstr("unknown target 'vax'"));
+  EXPECT_THAT(refuse("x86-64@"), HasSubstr("expected native, x86-64"));
+  EXPECT_THAT(refuse("@x86-64"), HasSubstr("expected native, x86-64"));
+  EXPECT_THAT(refuse("x86-64@x86-64@x86-64"),
+              HasSubstr("unknown target 'x86-64@x86-64'"));
+}
+
 TEST(ParseTarget, ListsWhatIsAllowed) {
   EXPECT_THAT(refuse("vax"), HasSubstr("expected native, x86-64"));
   EXPECT_THAT(refuse(""), HasSubstr("expected native, x86-64"));

@@ -1,8 +1,9 @@
 """Runs every model of a folder that has outputs of Keras beside it.
 
-    run_all.py FOLDER
+    run_all.py FOLDER [OPTION...]
 
-A model is NAME.keras or NAME.h5; its data are NAME.npz.
+A model is NAME.keras or NAME.h5; its data are NAME.npz. Options are for
+keratin-run, once; without, models run in three ways.
 """
 
 import pathlib
@@ -12,7 +13,10 @@ import sys
 REFUSED = {"nested_shared"}  # has a custom layer
 
 
-def main(folder):
+WAYS = ("-O0", "-O2", "-O2 --batch 1")
+
+
+def main(folder, *given):
     models = [
         path
         for path in sorted(pathlib.Path(folder).iterdir())
@@ -26,7 +30,7 @@ def main(folder):
     for model in models:
         data = model.with_suffix(".npz")
         command = ["keratin-run", model, "--inputs", data, "--expect", data]
-        for options in ("-O0", "-O2", "-O2 --batch 1"):
+        for options in [" ".join(given)] if given else WAYS:
             if subprocess.run(command + options.split()).returncode != 0:
                 wrong.append(f"{model.name} {options}")
     if wrong:

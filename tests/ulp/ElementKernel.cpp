@@ -77,7 +77,7 @@ static llvm::SmallVector<char, 0> compileObject(llvm::StringRef text,
   PipelineOptions options;
   options.fma = form.fma;
   options.rounding = form.rounding;
-  options.avx512 = form.avx512 && target.avx512;
+  options.avx512 = form.avx512 && target.fma;
   addLowerToLlvm(passes, options);
   if (!module || failed(passes.run(*module)))
     llvm::report_fatal_error("the kernel of a test must lower");

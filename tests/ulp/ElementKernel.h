@@ -17,7 +17,7 @@ struct KernelForm {
   unsigned lanes = 16; ///< 0: scalars
   bool fma = true;
   bool rounding = true;
-  bool avx512 = false; ///< of no effect where this machine has none
+  bool avx512 = false; ///< emulated where this machine has none
 };
 
 /// `body`, MLIR that makes `%y` of `%a` and `%b`, over arrays, as the compiler
