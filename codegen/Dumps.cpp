@@ -64,7 +64,7 @@ void DumpAfterPass::runAfterPass(Pass *ran, Operation *op) {
     return;
   std::string file;
   llvm::raw_string_ostream os(file);
-  os << llvm::format("%03u-", ++counter) << name;
+  os << llvm::format("%03u-", ++dumps.count) << name;
   if (auto symbol =
           op->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
     for (char c : "." + symbol.str())
@@ -75,8 +75,11 @@ void DumpAfterPass::runAfterPass(Pass *ran, Operation *op) {
 
   std::string text;
   llvm::raw_string_ostream(text) << OpWithFlags(op, elidedFlags()) << '\n';
-  if (llvm::Error error = writeFile(path, text))
-    emitError(op->getLoc()) << llvm::toString(std::move(error));
+  if (llvm::Error error = writeFile(path, text)) {
+    std::string problem = llvm::toString(std::move(error));
+    if (!dumps.hasFailed.exchange(true))
+      emitError(op->getLoc()) << problem;
+  }
 }
 
 void DumpAfterPass::runAfterPassFailed(Pass *ran, Operation *op) {

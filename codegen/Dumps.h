@@ -20,22 +20,27 @@ mlir::OpPrintingFlags elidedFlags();
 /// "all".
 llvm::Error checkDumpedPass(llvm::StringRef pass, mlir::PassManager &pm);
 
+/// Of all stages of a compilation: numbers go on from one to the next.
+struct Dumps {
+  std::atomic<unsigned> count = 0;
+  std::atomic<bool> hasFailed = false; ///< one could not be written
+};
+
 /// Writes the IR after each pass that is asked for to a numbered file
-/// `007-pass-name[.function].mlir`, weights elided.
+/// `007-pass-name[.function].mlir`, weights elided. The first one that cannot
+/// be written is a diagnostic.
 class DumpAfterPass : public mlir::PassInstrumentation {
 public:
   /// `pass` is a pass argument or "all".
-  DumpAfterPass(std::string pass, std::string directory,
-                std::atomic<unsigned> &counter)
-      : pass(std::move(pass)), directory(std::move(directory)),
-        counter(counter) {}
+  DumpAfterPass(std::string pass, std::string directory, Dumps &dumps)
+      : pass(std::move(pass)), directory(std::move(directory)), dumps(dumps) {}
 
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
   void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
 
 private:
   std::string pass, directory;
-  std::atomic<unsigned> &counter; // numbers go on from stage to stage
+  Dumps &dumps;
 };
 
 } // namespace keratin

@@ -119,10 +119,19 @@ Error writeLibrary(StringRef path, StringRef member, StringRef object) {
   if (!bytes)
     return aboutFile(errorCodeToError(bytes.getError()), path);
   NewArchiveMember entry(MemoryBufferRef((*bytes)->getBuffer(), member));
+  std::error_code code;
+  raw_fd_ostream stream(path, code);
+  if (code)
+    return aboutFile(errorCodeToError(code), path);
   // Nothing of the day or the user is written: equal inputs, equal bytes.
-  return llvm::writeArchive(path, entry, SymtabWritingMode::NormalSymtab,
-                            object::Archive::K_GNU, /*Deterministic=*/true,
-                            /*Thin=*/false);
+  Error error = writeArchiveToStream(
+      stream, entry, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
+      /*Deterministic=*/true, /*Thin=*/false);
+  stream.close();
+  code = takeError(stream);
+  if (!error && code)
+    error = aboutFile(errorCodeToError(code), path);
+  return error;
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,7 +2,6 @@
 #include "codegen/Stages.h"
 
 #include "codegen/Dialects.h"
-#include "codegen/Dumps.h"
 #include "codegen/Evaluate.h"
 #include "codegen/Link.h"
 #include "codegen/Signature.h"
@@ -146,7 +145,7 @@ LogicalResult runStage(ModuleOp module, Stage next,
 #endif
   progress.instrument(pm, scope);
   buildPipeline(pm, stageOf(module), next, options);
-  if (failed(pm.run(module)) || failed(verify(module)))
+  if (failed(pm.run(module)) || failed(verify(module)) || !progress.hasDumps())
     return failure();
   module->setAttr(stageAttr,
                   StringAttr::get(module.getContext(), stageName(next)));

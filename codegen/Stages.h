@@ -3,13 +3,12 @@
 #define KERATIN_CODEGEN_STAGES_H
 
 #include "codegen/Compile.h"
+#include "codegen/Dumps.h"
 #include "codegen/Target.h"
 #include "codegen/Variables.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
-
-#include <atomic>
 
 namespace keratin {
 
@@ -31,11 +30,13 @@ public:
 
   /// Dumps and clocks of the passes of `pm`, as the options ask.
   void instrument(mlir::PassManager &pm, mlir::TimingScope &scope);
+  /// Whether all dumps have been written.
+  bool hasDumps() const { return !dumps.hasFailed; }
 
 private:
   const CompileOptions &options;
   unsigned done = 0, total;
-  std::atomic<unsigned> dumps = 0;
+  Dumps dumps;
   mlir::DefaultTimingManager clock; // prints when it goes
   mlir::TimingScope root;
 };
