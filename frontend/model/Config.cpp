@@ -127,7 +127,8 @@ Config::integers(const std::string &key, size_t count, int64_t least,
   right &= count == 0 || result.size() == count;
   if (right)
     return result;
-  wrong(key, (count ? std::to_string(count) + " " : std::string()) +
+  wrong(key, "a list of " +
+                 (count ? std::to_string(count) + " " : std::string()) +
                  "integers of at least " + std::to_string(least));
   return fallback.value_or(
       std::vector<int64_t>(count, std::max<int64_t>(least, 1)));

@@ -116,7 +116,7 @@ TEST(ModelConfig, ReportsEachWrongValueAndGoesOn) {
                   HasSubstr("'units': -1, but an integer of at least 1"),
                   HasSubstr("'rate': \"much\", but a number is expected"),
                   HasSubstr("but 'valid' or 'same' is expected"),
-                  HasSubstr("but 2 integers of at least 1 is expected"),
+                  HasSubstr("a list of 2 integers of at least 1 is expected"),
                   HasSubstr("'huge': 1e+300, but an integer"),
                   HasSubstr("'missing': null, but an integer")));
 }
