@@ -364,17 +364,25 @@ Values BatchNormOp::vjp(OpBuilder &b, ValueRange cotangents) {
 }
 
 FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &b) {
-  // y = e^(x - max x) / sum e^(x - max x)
+  // y = e^(x - max x) / sum e^(x - max x), of 16 bits computed in f32.
   Location loc = getLoc();
   int64_t axis = getAxis();
-  auto largest = MaxOp::create(b, loc, getX(), axis, /*keepdims=*/true);
+  Type element = getType().getElementType();
+  bool isHalf = element.isF16() || element.isBF16();
+  Value x = getX();
+  if (isHalf)
+    x = CastOp::create(b, loc, x, b.getF32Type());
+  auto largest = MaxOp::create(b, loc, x, axis, /*keepdims=*/true);
   // By way of its power a NaN gets into the sum, and so everywhere.
   largest->setAttr("ktn.skip_nan", b.getUnitAttr());
-  auto powers = ExpOp::create(b, loc, SubOp::create(b, loc, getX(), largest));
+  auto powers = ExpOp::create(b, loc, SubOp::create(b, loc, x, largest));
   // No exponent is positive, and what underflows is nothing in the sum.
   powers->setAttr("ktn.flush", b.getUnitAttr());
   Value total = SumOp::create(b, loc, powers, axis, /*keepdims=*/true);
-  return SmallVector<Value>{DivOp::create(b, loc, powers, total)};
+  Value weights = DivOp::create(b, loc, powers, total);
+  if (isHalf)
+    weights = CastOp::create(b, loc, weights, element);
+  return SmallVector<Value>{weights};
 }
 
 Values SoftmaxOp::vjp(OpBuilder &b, ValueRange cotangents) {

@@ -147,6 +147,31 @@ def LowerToLinalg : Pass<"ktn-lower-to-linalg", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def WidenHalves : Pass<"ktn-widen-halves", "::mlir::ModuleOp"> {
+  let summary = "Keep tensors of 16-bit floats as f32";
+  let description = [{
+    For targets that compute nothing in 16 bits: what one op computes for others in f16, or with `bf16` in bf16, becomes
+    a tensor of f32 with the same, rounded elements. So products, windows and rows are those of f32 and
+    widen nothing; all roundings stay but those of numbers that are of 16 bits already, as of the larger of two.
+    Arguments and results of the function keep their types; what a product reads of them many times is copied. Weights stay as small where
+    that saves time: those of products without a window, outside of loops.
+
+    ```mlir
+    %0 = linalg.generic … ins(%x : tensor<?x784xf32>) {
+      %1 = arith.truncf %in : f32 to f16
+      %2 = arith.extf %1 : f16 to f32
+      linalg.yield %2 : f32 } -> tensor<?x784xf32>
+    %3 = linalg.generic … ins(%0, %w : tensor<?x784xf32>, tensor<784x10xf16>) …
+    ```
+    Requires: `ktn-lower-to-linalg`.
+  }];
+  let options = [Option<"bf16", "bf16", "bool", /*default=*/"false",
+                        "bf16, too">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def RoundFactors : Pass<"ktn-round-factors", "::mlir::ModuleOp"> {
   let summary = "Round the factors of products to bf16 or f16";
   let description = [{

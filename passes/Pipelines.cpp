@@ -90,6 +90,9 @@ static void addLayout(OpPassManager &pm, const PipelineOptions &options) {
 static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createLowerToLinalg());
   if (options.optimize) {
+    WidenHalvesOptions halves;
+    halves.bf16 = options.dots == DotUnit::None;
+    pm.addPass(createWidenHalves(halves));
     SplitWindowsOptions windows;
     windows.vectorBits = options.vectorBits;
     pm.addNestedPass<func::FuncOp>(createSplitWindows(windows));

@@ -2,12 +2,12 @@
 #include "ir/FloatProducts.h"
 #include "passes/Passes.h"
 #include "passes/RoundedElements.h"
+#include "passes/SmallWeights.h"
 #include "passes/lower/Lower.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 
@@ -33,25 +33,6 @@ llvm::SmallBitVector plainLoops(AffineMap map) {
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
       loops.set(dim.getPosition());
   return loops;
-}
-
-bool hasWindow(linalg::GenericOp op) {
-  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) {
-    return !op.getMatchingIndexingMap(input).isProjectedPermutation();
-  });
-}
-
-/// Whether `op` goes over windows of more than one element.
-bool hasLargeWindow(linalg::GenericOp op) {
-  SmallVector<int64_t> extents = op.getStaticLoopRanges();
-  auto types = op.getIteratorTypesArray();
-  for (OpOperand *input : op.getDpsInputOperands())
-    for (AffineExpr place : op.getMatchingIndexingMap(input).getResults())
-      for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
-        if (!isa<AffineDimExpr>(place) && place.isFunctionOfDim(loop) &&
-            types[loop] == utils::IteratorType::reduction && extents[loop] != 1)
-          return true;
-  return false;
 }
 
 /// Whether `op` sums products of f32 over a dimension that both factors go
@@ -411,21 +392,12 @@ private:
     widen(op, factor);
   }
 
-  /// Whether each turn of a loop around `op` reads `weights`, and the second
-  /// cache holds them: to widen them takes longer then than to read them all.
-  static bool stayInCache(linalg::GenericOp op, arith::ConstantOp weights) {
-    constexpr int64_t mostBytes = 1 << 20;
-    auto type = cast<RankedTensorType>(weights.getType());
-    return op->getParentOfType<LoopLikeOpInterface>() &&
-           type.getNumElements() <= mostBytes / int64_t(sizeof(float));
-  }
-
   /// To f16, where that saves time or costs none, and loses no more than
   /// places.
   static void roundWeights(Rounder &rounder, linalg::GenericOp op,
                            OpOperand &factor) {
     arith::ConstantOp weights = constantOf(factor.get());
-    if (!weights || hasLargeWindow(op) || stayInCache(op, weights) ||
+    if (!weights || !gainsBySmallWeights(op, weights) ||
         overflowsF16(cast<ElementsAttr>(weights.getValue())))
       return;
     factor.set(rounder.round(factor.get(), Float16Type::get(op.getContext())));

@@ -88,6 +88,51 @@ ElementsAttr roundElements(ElementsAttr from, FloatType to,
   });
 }
 
+/// The number of f16 as f32.
+static uint32_t fromF16(uint16_t half) {
+  constexpr uint32_t shift = 23 - 10, infinityOfF16 = 0x7c00, bias = 112U << 23,
+                     leastNormal = 113U << 23;
+  uint32_t magnitude = half & 0x7fffU, sign = (half ^ magnitude) << 16;
+  uint32_t placed = magnitude << shift;
+  if (magnitude >= infinityOfF16)
+    return sign | infinity | placed;
+  if (placed >= 1U << 23)
+    return sign | (placed + bias);
+  // M * 2^-24: behind the exponent of 2^-14, less that.
+  float number = llvm::bit_cast<float>(placed | leastNormal) -
+                 llvm::bit_cast<float>(leastNormal);
+  return sign | llvm::bit_cast<uint32_t>(number);
+}
+
+ElementsAttr widenElements(ElementsAttr from, RankedTensorType type) {
+  bool isF16 = cast<ShapedType>(from.getType()).getElementType().isF16();
+  if (auto dense = dyn_cast<DenseElementsAttr>(from))
+    return dense.mapValues(type.getElementType(), [](APFloat value) {
+      bool lost = false;
+      value.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &lost);
+      return value.bitcastToAPInt();
+    });
+  auto resource = dyn_cast<DenseResourceElementsAttr>(from);
+  AsmResourceBlob *blob =
+      resource ? resource.getRawHandle().getBlob() : nullptr;
+  if (!blob)
+    return {}; // elided from a dump
+  ArrayRef<char> bytes = blob->getData();
+  size_t count = bytes.size() / sizeof(uint16_t);
+  AsmResourceBlob result = HeapAsmResourceBlob::allocate(
+      std::max<size_t>(count * sizeof(float), 1), /*align=*/64);
+  char *out = result.getMutableData().data();
+  for (size_t index = 0; index < count; ++index) {
+    uint16_t half;
+    std::memcpy(&half, bytes.data() + index * sizeof half, sizeof half);
+    uint32_t bits = isF16 ? fromF16(half) : uint32_t(half) << 16;
+    std::memcpy(out + index * sizeof bits, &bits, sizeof bits);
+  }
+  return DenseResourceElementsAttr::get(
+      type, (resource.getRawHandle().getKey() + "_f32").str(),
+      std::move(result));
+}
+
 bool overflowsF16(ElementsAttr from) {
   ArrayRef<char> bytes;
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(from)) {

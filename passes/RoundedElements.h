@@ -14,6 +14,11 @@ namespace keratin {
 mlir::ElementsAttr roundElements(mlir::ElementsAttr from, mlir::FloatType to,
                                  mlir::RankedTensorType type);
 
+/// The elements of `from`, of bf16 or f16, as those of a tensor of `type`, of
+/// f32. Null where `from` is not known.
+mlir::ElementsAttr widenElements(mlir::ElementsAttr from,
+                                 mlir::RankedTensorType type);
+
 /// Whether a finite element of `from`, of f32, is infinite in f16: is 65520 or
 /// more, or -65520 or less. No element of what is not known is.
 bool overflowsF16(mlir::ElementsAttr from);

@@ -172,16 +172,25 @@ static K::Tensor maskedSoftmax(const K::Tensor &scores, const K::Tensor &mask,
 }
 
 /// softmax(q k^T scale) v over heads; query and the rest are (samples, steps,
-/// heads, width). Also gives the weights of the values.
+/// heads, width). Also gives the weights of the values. Scores of 16 bits are
+/// made in float32, and rounded as weights.
 static std::pair<K::Tensor, K::Tensor>
 attend(const K::Tensor &query, const K::Tensor &key, const K::Tensor &value,
        const K::Tensor &mask, double scale, bool zeroesMasked,
        const K::Tensor &bias = {}) {
-  K::Tensor scores =
-      K::einsum("abcd,aecd->acbe", {query * K::Tensor(scale), key});
+  K::DType given = K::dtype(query), wide = wideType(given);
+  K::Tensor scores;
+  if (given == wide)
+    scores = K::einsum("abcd,aecd->acbe", {query * K::Tensor(scale), key});
+  else
+    scores = K::einsum("abcd,aecd->acbe",
+                       {K::cast(query, wide), K::cast(key, wide)}) *
+             K::Tensor(scale);
   if (bias)
-    scores = scores + bias;
+    scores = scores + K::cast(bias, wide);
   K::Tensor weights = maskedSoftmax(scores, mask, zeroesMasked);
+  if (given != wide)
+    weights = K::cast(weights, given);
   return {K::einsum("acbe,aecd->abcd", {weights, value}), weights};
 }
 

@@ -1,13 +1,24 @@
 //===- Elementwise.cpp - ops that know their scalar form ------------------===//
 #include "passes/lower/Lower.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 using namespace mlir;
 
 namespace keratin::lower {
 
 namespace {
 
+/// `scalar`, of 16 bits, as f32; others as they are.
+Value widen(OpBuilder &b, Location loc, Value scalar) {
+  Type type = scalar.getType();
+  if (!type.isF16() && !type.isBF16())
+    return scalar;
+  return arith::ExtFOp::create(b, loc, b.getF32Type(), scalar);
+}
+
 /// y[i] = f(a[i], b[i] ..), each operand broadcast to the result.
+/// Floats of 16 bits are computed as f32, and rounded once.
 struct LowerElementwise
     : OpInterfaceConversionPattern<ktn::ScalarBodyOpInterface> {
   using OpInterfaceConversionPattern::OpInterfaceConversionPattern;
@@ -24,12 +35,18 @@ struct LowerElementwise
                                   type.getShape()));
     Value result = createParallel(
         rewriter, loc, type, broadcastSizes(rewriter, loc, type, operands),
-        operands, maps, [&](OpBuilder &b, Location, ValueRange args) {
-          Value scalar = op.buildScalar(b, args);
+        operands, maps, [&](OpBuilder &b, Location, ValueRange args) -> Value {
+          SmallVector<Value> scalars(args);
+          if (!isa<ktn::CastOp>(op)) // between two types of 16 bits, too
+            for (Value &scalar : scalars)
+              scalar = widen(b, loc, scalar);
+          Value scalar = op.buildScalar(b, scalars);
           // What the producer promised of it, see ktn-expand-math.
           if (Attribute promise = op->getDiscardableAttr("ktn.flush"))
             scalar.getDefiningOp()->setAttr("ktn.flush", promise);
-          return scalar;
+          if (scalar.getType() == type.getElementType())
+            return scalar;
+          return arith::TruncFOp::create(b, loc, type.getElementType(), scalar);
         });
     rewriter.replaceOp(op, result);
     return success();
