@@ -1,6 +1,7 @@
 //===- Object.cpp - from the LLVM dialect to machine code -----------------===//
 #include "codegen/Object.h"
 
+#include "codegen/CarryBf16.h"
 #include "codegen/Emulation.h"
 #include "codegen/Tasks.h"
 
@@ -129,6 +130,7 @@ void optimizeCode(Module &module, const Target &target, Effort effort) {
     cantFail(builder.parsePassPipeline(
         passes, "function(separate-const-offset-from-gep,early-cse)"));
   passes.run(module, modules);
+  carryBf16AsIntegers(module);
 }
 
 /// The only call of a function that nobody else sees, or null.
