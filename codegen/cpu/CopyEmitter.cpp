@@ -1,27 +1,17 @@
-//===- CopyEmitter.cpp - elementwise results, pads, pieces ----------------===//
-#include "codegen/cpu/InPlace.h"
-#include "codegen/cpu/TileEmitter.h"
+//===- CopyEmitter.cpp - loops that compute the elements of a box ---------===//
+#include "codegen/cpu/CopyEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
 namespace keratin {
 
 namespace {
-/// Part of a destination; its sizes are values of the new function.
-struct Box {
-  SmallVector<OpFoldResult> offsets, sizes;
-};
-
 class CopyEmitter {
 public:
   CopyEmitter(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
@@ -412,194 +402,10 @@ void CopyEmitter::transposedTile(unsigned height, unsigned width) {
     copy(0, width, number);
 }
 
-static void emitBox(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
-                    const VectorUnit &unit,
-                    std::optional<unsigned> axis = std::nullopt) {
+void emitBox(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
+             const VectorUnit &unit, std::optional<unsigned> axis) {
   if (llvm::none_of(box.sizes, isZeroInteger))
     CopyEmitter(kernel, box, copies, unit, axis).run();
-}
-
-/// `box` of a whole tensor.
-static Box boxOf(Kernel &kernel, Value tensor) {
-  Box box;
-  auto type = cast<RankedTensorType>(tensor.getType());
-  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    box.offsets.push_back(kernel.builder().getIndexAttr(0));
-    box.sizes.push_back(getAsOpFoldResult(kernel.extent(tensor, dim)));
-  }
-  return box;
-}
-
-static OpFoldResult toTarget(Kernel &kernel, OpFoldResult size) {
-  if (auto value = dyn_cast<Value>(size); value && !getConstantIntValue(size))
-    return kernel.scalar(value);
-  return kernel.builder().getIndexAttr(*getConstantIntValue(size));
-}
-
-static OpFoldResult sum(Kernel &kernel, OpFoldResult lhs, OpFoldResult rhs) {
-  std::optional<int64_t> left = getConstantIntValue(lhs);
-  std::optional<int64_t> right = getConstantIntValue(rhs);
-  OpBuilder &b = kernel.builder();
-  if (left && right)
-    return b.getIndexAttr(*left + *right);
-  auto value = [&](OpFoldResult size, std::optional<int64_t> known) {
-    return known ? kernel.index(*known) : cast<Value>(size);
-  };
-  return arith::AddIOp::create(b, kernel.loc(), value(lhs, left),
-                               value(rhs, right))
-      .getResult();
-}
-
-/// The slabs below and above the source, axis by axis: those of an axis are
-/// as narrow as the source on the axes before it and full on the others.
-/// Returns what is left: the place of the source.
-static Box emitBorder(Kernel &kernel, tensor::PadOp op, Value destination,
-                      std::optional<unsigned> axis, const VectorUnit &unit) {
-  Value border = kernel.scalar(op.getConstantPaddingValue());
-  Box slab = boxOf(kernel, op.getResult());
-  for (auto [dim, low, high] :
-       llvm::enumerate(op.getMixedLowPad(), op.getMixedHighPad())) {
-    low = toTarget(kernel, low);
-    high = toTarget(kernel, high);
-    OpFoldResult size =
-        getAsOpFoldResult(kernel.extent(op.getSource(), int64_t(dim)));
-    slab.sizes[dim] = low;
-    emitBox(kernel, slab, Copy{border, destination}, unit, axis);
-    slab.offsets[dim] = sum(kernel, low, size);
-    slab.sizes[dim] = high;
-    emitBox(kernel, slab, Copy{border, destination}, unit, axis);
-    slab.offsets[dim] = low;
-    slab.sizes[dim] = size;
-  }
-  return slab;
-}
-
-void emitPadBorder(Kernel &kernel, tensor::PadOp op, Value destination,
-                   std::optional<unsigned> axis, const VectorUnit &unit) {
-  emitBorder(kernel, op, destination, axis, unit);
-}
-
-/// `source` with its axes joined in `groups`: what is in memory in their order,
-/// or is computed of such at the same place alone. Null for anything else.
-static Value withJoinedAxes(Kernel &kernel, Value source,
-                            ArrayRef<ReassociationIndices> groups) {
-  OpBuilder before(kernel.from().getContext());
-  before.setInsertionPointAfterValue(source);
-  if (Value memory = kernel.memrefOf(source)) {
-    if (!cast<MemRefType>(memory.getType()).getLayout().isIdentity())
-      return nullptr;
-    return tensor::CollapseShapeOp::create(before, kernel.loc(), source,
-                                           groups);
-  }
-  auto op = source.getDefiningOp<linalg::GenericOp>();
-  if (!op || op.getNumResults() != 1 || !isVectorizable(op) ||
-      op.hasIndexSemantics() ||
-      !op.getBody()->getOps<tensor::ExtractOp>().empty() ||
-      op.payloadUsesValueFromOperand(op.getDpsInitOperand(0)) ||
-      op.getNumParallelLoops() != op.getNumLoops() ||
-      !llvm::all_of(op.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isIdentity(); }))
-    return nullptr;
-  IRMapping map;
-  for (Value input : op.getInputs()) {
-    Value joined = withJoinedAxes(kernel, input, groups);
-    if (!joined)
-      return nullptr;
-    map.map(input, joined);
-  }
-  before.setInsertionPointAfter(op);
-  Value start = tensor::CollapseShapeOp::create(before, kernel.loc(),
-                                                op.getOutputs()[0], groups);
-  map.map(op.getOutputs()[0], start);
-  auto rank = unsigned(groups.size());
-  auto joined = cast<linalg::GenericOp>(before.clone(*op, map));
-  joined->getResult(0).setType(start.getType());
-  SmallVector<AffineMap> maps(op->getNumOperands(),
-                              before.getMultiDimIdentityMap(rank));
-  joined.setIndexingMapsAttr(before.getAffineMapArrayAttr(maps));
-  joined.setIteratorTypesAttr(
-      before.getArrayAttr(op.getIteratorTypes().getValue().take_front(rank)));
-  return joined->getResult(0);
-}
-
-/// Joins `axis` and those behind it, along which `box` is all of `destination`,
-/// to one: rows of few channels are contiguous, and copied in whole vectors.
-/// Nothing where that is not how they are in memory.
-static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
-  auto from = cast<RankedTensorType>(copy.source.getType());
-  auto to = cast<MemRefType>(copy.destination.getType());
-  bool areKnown =
-      llvm::none_of(from.getShape().drop_front(axis), ShapedType::isDynamic) &&
-      llvm::none_of(to.getShape().drop_front(axis), ShapedType::isDynamic);
-  std::optional<int64_t> offset = getConstantIntValue(box.offsets[axis]);
-  if (!areKnown || !offset || axis + 1 >= from.getRank() ||
-      !to.getLayout().isIdentity())
-    return;
-  SmallVector<ReassociationIndices> groups;
-  for (int64_t dim = 0; dim < from.getRank(); ++dim) {
-    if (dim <= axis)
-      groups.emplace_back();
-    groups.back().push_back(dim);
-  }
-  Value joined = withJoinedAxes(kernel, copy.source, groups);
-  if (!joined)
-    return;
-  copy.source = joined;
-  copy.destination = memref::CollapseShapeOp::create(
-      kernel.builder(), kernel.loc(), copy.destination, groups);
-  int64_t inner = llvm::product_of(from.getShape().drop_front(axis + 1));
-  OpBuilder &b = kernel.builder();
-  box.offsets.resize(axis + 1);
-  box.sizes.resize(axis + 1);
-  box.offsets[axis] = b.getIndexAttr(*offset * inner);
-  box.sizes[axis] = b.getIndexAttr(from.getDimSize(axis) * inner);
-}
-
-/// Rows that end within a vector, as those of nine channels do, become one.
-static void joinShortRows(Kernel &kernel, Box &box, Copy &copy,
-                          const VectorUnit &unit) {
-  auto type = cast<RankedTensorType>(copy.source.getType());
-  if (type.getRank() < 2 || type.isDynamicDim(type.getRank() - 1) ||
-      type.getShape().back() % lanesOf(copy.source, unit) == 0)
-    return;
-  joinAxes(kernel, type.isDynamicDim(0) ? 1 : 0, box, copy);
-}
-
-void emitElementwise(Kernel &kernel, ArrayRef<Copy> copies,
-                     const VectorUnit &unit) {
-  Box box = boxOf(kernel, copies[0].source);
-  SmallVector<Copy> joined(copies);
-  if (joined.size() == 1)
-    joinShortRows(kernel, box, joined[0], unit);
-  emitBox(kernel, box, joined, unit);
-  if (copies.size() == kernel.results().size())
-    markInPlace(kernel);
-}
-
-void emitPad(Kernel &kernel, tensor::PadOp op, Value destination,
-             const VectorUnit &unit) {
-  Box middle = emitBorder(kernel, op, destination, std::nullopt, unit);
-  Copy copy{op.getSource(), destination};
-  int64_t last = op.getType().getRank() - 1;
-  while (last > 0 && isZeroInteger(op.getMixedLowPad()[last]) &&
-         isZeroInteger(op.getMixedHighPad()[last]))
-    --last;
-  if (last >= 0)
-    joinAxes(kernel, last, middle, copy);
-  emitBox(kernel, middle, copy, unit);
-}
-
-void emitConcat(Kernel &kernel, tensor::ConcatOp op, Value destination,
-                const VectorUnit &unit) {
-  OpFoldResult offset = kernel.builder().getIndexAttr(0);
-  for (Value piece : op.getInputs()) {
-    Box box = boxOf(kernel, piece);
-    box.offsets[op.getDim()] = offset;
-    offset = sum(kernel, offset, box.sizes[op.getDim()]);
-    Copy copy{piece, destination};
-    joinAxes(kernel, int64_t(op.getDim()), box, copy);
-    emitBox(kernel, box, copy, unit);
-  }
 }
 
 } // namespace keratin
