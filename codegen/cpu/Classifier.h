@@ -69,6 +69,7 @@ private:
   void pickCopied();
   void pickDirection();
   void pickRuns();
+  void pickGroups();
   void pickReductions();
   void orderLoops();
   int64_t turnsInBlock(unsigned loop);

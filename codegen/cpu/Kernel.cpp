@@ -149,6 +149,10 @@ Value Kernel::plus(Value left, Value right) {
     return right;
   if (isZeroInteger(right))
     return left;
+  std::optional<int64_t> first = getConstantIntValue(left),
+                         second = getConstantIntValue(right);
+  if (first && second)
+    return index(*first + *second);
   return arith::AddIOp::create(b, location, left, right);
 }
 

@@ -437,6 +437,37 @@ void Classifier::pickDirection() {
   tiling.alternates = bytes >= leastBytes && bytes <= mostBytes;
 }
 
+/// Functions of the sums of a tile are chains that nothing hides at the end:
+/// the products of the next tile are behind more of them than a core looks
+/// ahead. The sums of some tiles stay in the first cache until then.
+void Classifier::pickGroups() {
+  constexpr int64_t cacheBytes = 4 << 10;
+  if (unit.littleCode || !tiling.row || tiling.panel || tiling.copied ||
+      tiling.inBlocks() || tiling.reducesLanes || tiling.levels.empty())
+    return;
+  const Tiling::Level &innermost = tiling.levels.back();
+  bool isRow = innermost.kind == Tiling::Kind::Rows &&
+               innermost.loop == tiling.row && !tiling.outerRow;
+  std::optional<int64_t> turns = extent(innermost.loop);
+  if (!turns || (!isRow && innermost.kind != Tiling::Kind::Columns))
+    return;
+  int64_t rows = int64_t(tiling.size.rows) * tiling.size.outerRows;
+  int64_t columns = int64_t(tiling.size.vectors) * tiling.lanes, bytes = 0;
+  for (Value result : root->getResults())
+    bytes += rows * columns *
+             llvm::divideCeil(
+                 getElementTypeOrSelf(result).getIntOrFloatBitWidth(), 8);
+  for (const Tiling::Level &level : tiling.levels)
+    if (level.kind == Tiling::Kind::Blocks && level.loop == innermost.loop)
+      turns = std::min(*turns, level.step);
+  int64_t tiles = llvm::divideCeil(*turns, isRow ? tiling.size.rows : columns);
+  if (rows == 1 || tiles < 2 || bytes > cacheBytes / 2)
+    return;
+  // Groups of about one size.
+  int64_t groups = llvm::divideCeil(tiles, cacheBytes / bytes);
+  tiling.tilesOfGroup = llvm::divideCeil(tiles, groups);
+}
+
 /// Turns of the loop of a level; ShapedType::kDynamic where not known.
 int64_t Classifier::turnsOf(const Tiling::Level &level) {
   std::optional<int64_t> known = extent(level.loop);

@@ -601,6 +601,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickCopied();
   pickDirection();
   pickRuns();
+  pickGroups();
   tiling.shared = pickShared();
   pickSharedWith();
   return tiling;

@@ -62,6 +62,9 @@ struct Tiling {
   int64_t turnsOfShared = 0, turnsWith = 0;
   unsigned lanes = 1; ///< in a vector
   TileSize size;
+  /// Of how many tiles in a turn of the innermost level the outputs are
+  /// computed together, if that takes functions.
+  int64_t tilesOfGroup = 1;
   /// The operand that is wanted in blocks of `size.vectors * lanes` columns:
   /// packed at compile time, or into a panel where it is used.
   mlir::OpOperand *blocked = nullptr;

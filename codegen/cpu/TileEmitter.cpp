@@ -316,6 +316,39 @@ void TileEmitter::emitBlocksOf(const Tiling::Level &level, bool shared,
   });
 }
 
+/// Turns of a loop in groups of `step`: where each begins, and how many it has.
+void TileEmitter::inGroups(Value from, Value to, int64_t step,
+                           llvm::function_ref<void(Value, Value)> body) {
+  std::optional<int64_t> first = getConstantIntValue(from),
+                         end = getConstantIntValue(to);
+  bool areKnown = first && end;
+  emitTurns(kernel, reader, from, to, step, [&](Value at) {
+    Value count;
+    if (areKnown && (*end - *first <= step || (*end - *first) % step == 0))
+      count = kernel.index(std::min(*end - *first, step));
+    else
+      count = least(arith::SubIOp::create(b, loc, to, at), step);
+    body(at, count);
+  });
+  firstOfGroup = nullptr;
+}
+
+/// `number` without what is less than a `step`.
+Value TileEmitter::wholeTurns(Value number, int64_t step) {
+  if (std::optional<int64_t> known = getConstantIntValue(number))
+    return kernel.index(*known / step * step);
+  if (step == 1)
+    return number;
+  Value turns = arith::DivUIOp::create(b, loc, number, kernel.index(step));
+  return times(turns, step);
+}
+
+Value TileEmitter::times(Value number, int64_t factor) {
+  if (std::optional<int64_t> known = getConstantIntValue(number))
+    return kernel.index(*known * factor);
+  return arith::MulIOp::create(b, loc, number, kernel.index(factor));
+}
+
 Value TileEmitter::least(Value value, int64_t bound) {
   return kernel.least(value, kernel.index(bound));
 }
@@ -371,11 +404,7 @@ void TileEmitter::emitColumns(bool shared, Then then) {
   }
   // The loop counts blocks, which is how packed operands are addressed.
   auto blockAt = [&](Value number, ArrayRef<Column> vectors) {
-    Value start =
-        getConstantIntValue(number)
-            ? kernel.index(*getConstantIntValue(number) * block)
-            : arith::MulIOp::create(b, loc, number, kernel.index(block));
-    reader.bind(loop, start);
+    reader.bind(loop, times(number, block));
     inBlock(number, vectors, then);
   };
   int64_t blocks = extent / block, rest = extent % block;
@@ -407,19 +436,34 @@ void TileEmitter::emitColumns(bool shared, Then then) {
                return {};
              });
   };
-  Value end = least(to, blocks), back;
-  if (tiling.alternates)
-    back = kernel.goesBack();
-  turns(from, end, [&](Value number) {
-    blockAt(back ? mirrored(kernel, number, from, end, back) : number, full);
-  });
-  if (rest == 0)
-    return;
   SmallVector<Column> last;
   for (int64_t offset = 0; offset < rest; offset += lanes)
     last.push_back({offset, unsigned(std::min<int64_t>(lanes, rest - offset))});
-  turns(most(from, kernel.index(blocks)), to,
-        [&](Value) { blockAt(kernel.index(blocks), last); });
+  auto allTurns = [&](Value from, Value to) {
+    Value end = least(to, blocks), back;
+    if (tiling.alternates)
+      back = kernel.goesBack();
+    turns(from, end, [&](Value number) {
+      blockAt(back ? mirrored(kernel, number, from, end, back) : number, full);
+    });
+    if (rest != 0)
+      turns(most(from, kernel.index(blocks)), to,
+            [&](Value) { blockAt(kernel.index(blocks), last); });
+  };
+  int64_t together = tilesFinishedTogether(loop);
+  if (together == 1)
+    return allTurns(from, to);
+  inGroups(from, to, together, [&](Value first, Value count) {
+    firstOfGroup = times(first, block);
+    allTurns(first, kernel.plus(first, count));
+    Value width = times(count, block);
+    if (rest != 0) {
+      Value left =
+          arith::SubIOp::create(b, loc, kernel.index(extent), firstOfGroup);
+      width = kernel.least(width, left);
+    }
+    finishColumns(width);
+  });
 }
 
 void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
@@ -429,27 +473,37 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
   if (ShapedType::isDynamic(extent))
     return emitRowLadder(shared, then);
   unsigned &height = outer ? outerRows : innerRows;
-  auto [from, to] = range(loop, full, shared);
   int64_t whole = extent / full * full;
-  auto rest = [&] {
-    if (whole == extent)
-      return;
-    height = extent - whole;
-    tileAt(loop, from, to, whole, height, then);
-  };
   bool back = goesBackwards(loop);
-  if (back)
-    rest();
-  height = full;
-  if (firstTileWidens()) {
-    emitWideningTile(loop, from, then);
-    from = getConstantIntValue(from)
-               ? kernel.index(*getConstantIntValue(from) + full)
-               : arith::AddIOp::create(b, loc, from, kernel.index(full));
-  }
-  spanTiles(loop, from, least(to, whole), full, then);
-  if (!back)
-    rest();
+  auto allTiles = [&](Value from, Value to) {
+    auto rest = [&] {
+      if (whole == extent)
+        return;
+      height = extent - whole;
+      tileAt(loop, from, to, whole, height, then);
+    };
+    if (back)
+      rest();
+    height = full;
+    if (firstTileWidens()) {
+      emitWideningTile(loop, from, then);
+      from = kernel.plus(from, kernel.index(full));
+    }
+    spanTiles(loop, from, least(to, whole), full, then);
+    if (!back)
+      rest();
+  };
+  auto [from, to] = range(loop, full, shared);
+  int64_t together = tilesFinishedTogether(loop);
+  if (together == 1)
+    return allTiles(from, to);
+  inGroups(from, to, together * full, [&](Value first, Value count) {
+    firstOfGroup = first;
+    allTiles(first, kernel.plus(first, count));
+    reader.bind(loop, first);
+    height = together * full; // what is behind this group is the next one
+    finishRows(count);
+  });
 }
 
 /// Rows of unknown number: full tiles, then tiles of half the rows, and so on.

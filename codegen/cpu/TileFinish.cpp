@@ -5,7 +5,9 @@
 // chains side by side hide the latency of each: a chain of 25 instructions
 // takes 90 cycles, and a scheduler of 100 entries sees no more than four in a
 // row. So the sums go to memory, and a small loop computes the outputs of some
-// rows from there, instruction by instruction for all of their vectors.
+// rows from there, instruction by instruction for all of their vectors. Where
+// the first cache holds the sums of several tiles, the loop goes over all of
+// them: what it ends with is a chain once more.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/JoinVectors.h"
@@ -149,8 +151,12 @@ Value TileEmitter::inColumn(Value sum, unsigned column) {
 /// Computes the outputs from the sums, rows by columns by results.
 void TileEmitter::finishTile(ValueRange sums) {
   bool functions = finishesWithFunctions();
-  if (functions && rows() > 1)
-    return finishFromMemory(sums);
+  if (firstOfGroup)
+    return storeSums(sums);
+  if (functions && rows() > 1) {
+    storeSums(sums);
+    return finishRows(kernel.index(innerRows));
+  }
   SmallVector<AffineExpr> taps(root.getNumLoops());
   size_t results = root.getNumResults();
   unsigned most = functions ? chainsAtOnce() : 1;
@@ -172,13 +178,24 @@ void TileEmitter::finishTile(ValueRange sums) {
     }
 }
 
-/// Memory for the sums of one tile, for each result of the root.
+/// Of how many tiles behind each other along `loop` the outputs are computed
+/// together.
+int64_t TileEmitter::tilesFinishedTogether(unsigned loop) {
+  const Tiling::Level &innermost = tiling.levels.back();
+  if (tiling.tilesOfGroup == 1 || innermost.loop != loop || isPartOfSums ||
+      !finishesWithFunctions())
+    return 1;
+  return tiling.tilesOfGroup;
+}
+
+/// Memory for the sums of the tiles that are finished together, for each result
+/// of the root.
 ArrayRef<Value> TileEmitter::memoryOfSums() {
   if (sumsInMemory.empty()) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&kernel.to().front());
-    int64_t count = int64_t(tiling.size.rows) * tiling.size.outerRows *
-                    tiling.size.vectors * tiling.lanes;
+    int64_t count = tiling.tilesOfGroup * tiling.size.rows *
+                    tiling.size.outerRows * tiling.size.vectors * tiling.lanes;
     for (Value result : root->getResults())
       sumsInMemory.push_back(memref::AllocaOp::create(
           b, loc, MemRefType::get(count, getElementTypeOrSelf(result)),
@@ -187,30 +204,50 @@ ArrayRef<Value> TileEmitter::memoryOfSums() {
   return sumsInMemory;
 }
 
-void TileEmitter::finishFromMemory(ValueRange sums) {
-  ArrayRef<Value> memory = memoryOfSums();
-  auto rowLength = int64_t(columns.size()) * tiling.lanes;
+/// Where that memory has the sums of a row, which is counted from the first one
+/// of the tile, from the lane + `column` on.
+AffineExpr TileEmitter::placeOfSums(AffineExpr row, int64_t column) {
+  auto length = int64_t(columns.size()) * tiling.lanes;
+  AffineExpr along = getAffineConstantExpr(column, b.getContext());
+  if (firstOfGroup) {
+    bool ofColumns = tiling.levels.back().kind == Tiling::Kind::Columns;
+    unsigned loop = tiling.levels.back().loop;
+    AffineExpr distance =
+        getAffineDimExpr(loop, b.getContext()) - reader.symbol(firstOfGroup);
+    if (ofColumns)
+      length = tiling.tilesOfGroup * tiling.size.vectors * tiling.lanes;
+    (ofColumns ? along : row) = (ofColumns ? along : row) + distance;
+  }
+  return canonical(row * length + along);
+}
+
+void TileEmitter::storeSums(ValueRange sums) {
   auto next = sums.begin();
   for (unsigned row = 0; row < rows(); ++row)
     for (const Column &column : columns)
-      for (Value place : memory) {
-        Value at = kernel.index(row * rowLength + column.offset);
-        if (column.width == 0)
-          memref::StoreOp::create(b, loc, *next++, place, at);
-        else
+      for (Value place : memoryOfSums()) {
+        AffineExpr ofRow = getAffineConstantExpr(row, b.getContext());
+        Value at = reader.at(placeOfSums(ofRow, column.offset));
+        if (isa<VectorType>((*next).getType()))
           vector::StoreOp::create(b, loc, *next++, place, at);
+        else
+          memref::StoreOp::create(b, loc, *next++, place, at);
       }
+}
 
-  // Loops of their own: what is known at the coordinates of the tile is known
-  // for its first row.
+/// Computes the outputs of `count` rows from their sums in memory. In loops of
+/// their own: what is known at the coordinates of the tile is known for its
+/// first row.
+void TileEmitter::finishRows(Value count) {
   unsigned inner = root.getNumLoops(), outer = inner + 1;
-  // Rows at once, in turns that are as equal as they can be.
   auto full = unsigned(llvm::count_if(columns, [&](const Column &column) {
     return column.width == tiling.lanes;
   }));
-  unsigned most = std::max(chainsAtOnce() / std::max(full, 1U), 1U);
-  unsigned height =
-      unsigned(llvm::divideCeil(innerRows, llvm::divideCeil(innerRows, most)));
+  // Rows at once, in turns that are as equal as they can be.
+  unsigned height = std::max(chainsAtOnce() / std::max(full, 1U), 1U);
+  std::optional<int64_t> known = getConstantIntValue(count);
+  if (known)
+    height = llvm::divideCeil(*known, llvm::divideCeil(*known, height));
   auto some = [&](unsigned count) {
     for (unsigned column = 0; column < columns.size();) {
       unsigned width = columns[column].width;
@@ -223,15 +260,46 @@ void TileEmitter::finishFromMemory(ValueRange sums) {
       finishVectors(vectors, width);
     }
   };
-  auto turns = [&](unsigned from, unsigned to, unsigned step) {
-    if (from != to)
-      span(inner, kernel.index(from), kernel.index(to), step,
-           [&] { some(step); });
+  auto turns = [&](Value from, Value to, unsigned step) {
+    span(inner, from, to, step, [&] { some(step); });
   };
-  unsigned whole = innerRows / height * height;
+  Value whole = wholeTurns(count, height);
   span(outer, kernel.index(0), kernel.index(outerRows), 1, [&] {
-    turns(0, whole, height);
-    turns(whole, innerRows, innerRows - whole);
+    turns(kernel.index(0), whole, height);
+    turns(whole, count, known ? std::max<int64_t>(*known % height, 1) : 1);
+  });
+}
+
+/// Computes the outputs of `count` columns of all rows of a group of tiles from
+/// their sums in memory, as long runs of a row.
+void TileEmitter::finishColumns(Value count) {
+  unsigned inner = root.getNumLoops(), outer = inner + 1;
+  auto run = [&](Value from, Value to, unsigned vectors, unsigned width) {
+    columns.clear();
+    for (unsigned vector = 0; vector < vectors; ++vector)
+      columns.push_back({int64_t(vector) * width, width});
+    span(tiling.lane, from, to, int64_t(vectors) * width, [&] {
+      SmallVector<SumsAt> all;
+      for (unsigned column = 0; column < columns.size(); ++column)
+        all.push_back(sumsFromMemory(column, /*row=*/0));
+      finishVectors(all, width);
+    });
+  };
+  span(outer, kernel.index(0), kernel.index(outerRows), 1, [&] {
+    span(inner, kernel.index(0), kernel.index(innerRows), 1, [&] {
+      Value done = kernel.index(0);
+      auto upTo = [&](Value next, unsigned vectors, unsigned width) {
+        if (next != done)
+          run(kernel.plus(firstOfGroup, done), kernel.plus(firstOfGroup, next),
+              vectors, width);
+        done = next;
+      };
+      for (unsigned vectors = chainsAtOnce(); vectors != 0; vectors /= 2)
+        upTo(wholeTurns(count, int64_t(vectors) * tiling.lanes), vectors,
+             tiling.lanes);
+      if (int64_t rest = staticLoopExtent(root, tiling.lane) % tiling.lanes)
+        upTo(count, 1, rest);
+    });
   });
 }
 
@@ -241,9 +309,8 @@ TileEmitter::SumsAt TileEmitter::sumsFromMemory(unsigned column, unsigned row) {
   SmallVector<AffineExpr> taps(root.getNumLoops());
   AffineExpr down = getAffineDimExpr(root.getNumLoops() + 1, b.getContext());
   AffineExpr along = getAffineDimExpr(root.getNumLoops(), b.getContext()) + row;
-  AffineExpr start =
-      (down * innerRows + along) * (int64_t(columns.size()) * tiling.lanes);
-  Value from = reader.at(canonical(start + columns[column].offset));
+  Value from =
+      reader.at(placeOfSums(down * innerRows + along, columns[column].offset));
   SumsAt vector;
   for (Value place : memoryOfSums()) {
     Type element = cast<MemRefType>(place.getType()).getElementType();

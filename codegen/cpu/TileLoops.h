@@ -82,6 +82,10 @@ private:
   void readCopies();
   mlir::Value numberOfTile(int64_t most, bool ofColumns);
   mlir::Value least(mlir::Value value, int64_t bound);
+  mlir::Value times(mlir::Value number, int64_t factor);
+  mlir::Value wholeTurns(mlir::Value number, int64_t step);
+  void inGroups(mlir::Value from, mlir::Value to, int64_t step,
+                llvm::function_ref<void(mlir::Value, mlir::Value)> body);
   mlir::Value most(mlir::Value value, mlir::Value bound);
   void emitColumns(bool shared, Then then);
   void emitRows(unsigned loop, bool shared, Then then);
@@ -135,7 +139,11 @@ private:
   Position pointOf(unsigned row, unsigned column,
                    llvm::ArrayRef<mlir::AffineExpr> taps);
   void finishTile(mlir::ValueRange sums);
-  void finishFromMemory(mlir::ValueRange sums);
+  int64_t tilesFinishedTogether(unsigned loop);
+  mlir::AffineExpr placeOfSums(mlir::AffineExpr row, int64_t column);
+  void storeSums(mlir::ValueRange sums);
+  void finishRows(mlir::Value count);
+  void finishColumns(mlir::Value count);
   /// The sums of a vector of columns, and where they are.
   struct SumsAt {
     Position point;
@@ -169,6 +177,7 @@ private:
   Sums startOfPanel;        ///< along each dimension of its operand, or null
   bool widens = false;      ///< the tile writes what it reads to the panel
   Sums sumsInMemory;        ///< of the results of the root
+  mlir::Value firstOfGroup; ///< of tiles that are finished together
   bool asksForLines = true; ///< of this tile, of what is added or written
   Packing packing = {};     ///< of the operand in blocks
 
