@@ -34,6 +34,10 @@ static std::optional<ktn_dtype_t> dtypeOf(Type type) {
   return std::nullopt;
 }
 
+/// Bytes that one process can address, on x86-64 without further levels of
+/// pages.
+static constexpr int64_t addressable = int64_t(1) << 47;
+
 FailureOr<TensorSignature> tensorSignature(Location loc, llvm::StringRef name,
                                            RankedTensorType type) {
   std::optional<ktn_dtype_t> dtype = dtypeOf(type.getElementType());
@@ -55,9 +59,9 @@ FailureOr<TensorSignature> tensorSignature(Location loc, llvm::StringRef name,
     bytes = bytes ? llvm::checkedMul<int64_t>(*bytes, isOpen ? 1 : extent)
                   : std::nullopt;
   }
-  if (!bytes)
+  if (!bytes || *bytes > addressable)
     return emitError(loc) << "'" << name << "' is a " << type
-                          << ", whose size overflows";
+                          << ", more bytes than a process can address";
   return tensor;
 }
 
@@ -263,6 +267,11 @@ FailureOr<Signature> readSignature(func::FuncOp function) {
       failed(reader.inPlace(signature)) ||
       failed(reader.kernels(signature.kernels)))
     return failure();
+  if (signature.arenaBytes[0] > addressable ||
+      signature.arenaBytes[1] > addressable)
+    return function.emitError("the model needs an arena of ")
+           << std::max(signature.arenaBytes[0], signature.arenaBytes[1])
+           << " bytes, more than a process can address: choose a smaller batch";
   // `static uint8_t arena[NAME_ARENA_BYTES(1)]` must not be an empty array.
   if (signature.arenaBytes[0] == 0 && signature.arenaBytes[1] == 0)
     signature.arenaBytes[0] = KTN_ALIGNMENT;

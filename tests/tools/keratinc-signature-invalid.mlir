@@ -7,7 +7,7 @@
 
 // ARENA: 'ktn.arena_bytes' is less than nothing
 // PLACE: 'ktn.in_place' is not an input, or -1, for each output
-// SIZE: 'x' is a 'tensor<3037000500x3037000500xf32>', whose size overflows
+// SIZE: 'x' is a 'tensor<3037000500x3037000500xf32>', more bytes than a process can address
 module attributes {ktn.stage = "loops"} {
   func.func @f(%w: memref<?xi8>, %a: memref<?xi8>, %n: index, %x: memref<?xi8>) attributes {
       ktn.arena_bytes = array<i64: -64, 0>, ktn.weights_bytes = 0 : i64, ktn.weights = [], ktn.kernels = [],
