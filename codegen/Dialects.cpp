@@ -32,6 +32,7 @@ void registerDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
   registry.insert<ktn::KtnDialect>();
   registerPatternStore(registry);
+  registerLlvmPatterns(registry);
 }
 
 void loadDialects(MLIRContext *context) {

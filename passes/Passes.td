@@ -449,6 +449,19 @@ def RoundToBf16 : Pass<"ktn-round-to-bf16"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ConvertToLlvm : Pass<"ktn-convert-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Convert to the LLVM dialect, all dialects at once";
+  let description = [{
+    Rewrites ops on vectors to those that LLVM has, and then `vector`, `math`, `memref`, `arith`,
+    `index`, `func`, `cf` and `ub` to the LLVM dialect, as the conversion passes of MLIR do one after
+    the other: what they need is made once for a context, and no value is converted there and
+    back.
+
+    Requires: `ktn-pass-pointers`, and no `scf` or `affine`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def ConvertF16 : Pass<"ktn-convert-f16"> {
   let summary = "Convert to and from f16 by way of f32, or by integers";
   let description = [{

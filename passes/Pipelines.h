@@ -101,6 +101,8 @@ specializeShapes(mlir::func::FuncOp function,
 /// Lets contexts keep the patterns of `ktn-canonicalize`, which otherwise each
 /// such pass collects anew.
 void registerPatternStore(mlir::DialectRegistry &registry);
+/// Likewise those of `ktn-convert-to-llvm`.
+void registerLlvmPatterns(mlir::DialectRegistry &registry);
 
 /// Makes every pass and stage known to keratin-opt, the stages as
 /// `--keratin-STAGE`, each of which starts from a module of the stage before.
