@@ -239,6 +239,10 @@ llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
     return error;
   if (littleCode && objects.empty())
     joinFunctions(*module);
+  // Of code that runs once, with thousands of arguments where it computes the
+  // constants of a large model.
+  if (options.quick && !options.optimize && !objects.empty())
+    emitFast(*target);
   llvm::SmallVector<char, 0> first;
   llvm::raw_svector_ostream firstStream(first);
   if (llvm::Error error = emitCode(

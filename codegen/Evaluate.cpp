@@ -140,6 +140,7 @@ FoldedConstants::evaluate(ModuleOp module) {
   options.threads = 1;
   options.optimize = false;
   options.quick = true; // it runs once
+  options.trusted = true;
   options.store = store;
   llvm::Expected<Target> target = parseTarget("native", options.optimize);
   if (!target)
