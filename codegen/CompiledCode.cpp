@@ -77,13 +77,18 @@ Compiled::optimizedUnit(unsigned code, unsigned unit, const Target &target,
     return module;
   optimizeCode(**module, target, effort());
   if (unit == 0) {
-    llvm::Function *entry = (*module)->getFunction(codes[code].entry);
-    // The name itself may be one of the user's program.
-    entry->setName(codes[code].entry + ".main");
+    llvm::Function *entry = (*module)->getFunction(unitEntrySymbol);
     entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
     entry->setDSOLocal(true);
   }
   return module;
+}
+
+/// Gives the code of a unit the names that it has in the whole.
+static void nameInWhole(llvm::Module &module, const CodeUnits &units,
+                        unsigned unit) {
+  for (llvm::Function &function : module)
+    function.setName(units.symbolInWhole(unit, function.getName()));
 }
 
 /// The time to give registers to values grows with the square of the length of
@@ -122,6 +127,7 @@ Compiled::wholeModule(const ArtefactOptions &artefact,
           code, unit, targets[code % targets.size()], llvmContext, scope);
       if (!part)
         return part;
+      nameInWhole(**part, codes[code], unit);
       if (!whole)
         whole = std::move(*part);
       else if (llvm::Linker::linkModules(*whole, std::move(*part)))
@@ -144,8 +150,8 @@ Compiled::wholeModule(const ArtefactOptions &artefact,
 // Objects
 //===----------------------------------------------------------------------===//
 
-/// The key of the machine code of a unit: its kernels, what they are lowered
-/// and compiled for, and the names of its symbols.
+/// The key of the machine code of a unit: its kernels, and what they are
+/// lowered and compiled for.
 CacheKey Compiled::keyOf(unsigned code, unsigned unit) {
   CodeUnits &units = codes[code];
   const Target &target = targets[code % targets.size()];
@@ -155,9 +161,9 @@ CacheKey Compiled::keyOf(unsigned code, unsigned unit) {
       << compilerIdentity().value_or("") << '\n'
       << target.description() << '\n'
       << target.machine->getTargetFeatureString() << '\n'
-      << units.entry << "\noptimize " << options.optimize << " effort "
+      << "optimize " << options.optimize << " effort "
       << static_cast<int>(effort()) << " first " << (unit == 0) << " long "
-      << units.entryIsLong << " shared " << !units.shared.empty();
+      << units.entryIsLong << " shared " << (units.modules.size() > 1);
   return cacheKey(*units.modules[unit], text);
 }
 
@@ -207,6 +213,7 @@ llvm::Error Compiled::makeObjects() {
         optimizedUnit(0, 0, targets[0], hostContext, scope);
     if (!only)
       return only.takeError();
+    nameInWhole(**only, codes[0], 0);
     host = std::move(*only);
     return llvm::Error::success();
   }
@@ -252,10 +259,16 @@ llvm::Error Compiled::emitObject(const ArtefactOptions &artefact,
     stream << firstStream.str();
     return llvm::Error::success();
   }
-  llvm::SmallVector<llvm::MemoryBufferRef> parts = {
+  llvm::SmallVector<ObjectPart> parts = {
       llvm::MemoryBufferRef(firstStream.str(), options.name)};
-  for (const auto &object : objects)
-    parts.emplace_back(object->getBuffer(), options.name);
+  size_t next = 0;
+  for (const CodeUnits &units : codes)
+    for (unsigned unit = 0; unit < units.modules.size() && !objects.empty();
+         ++unit)
+      parts.emplace_back(objects[next++]->getMemBufferRef(),
+                         [&units, unit](llvm::StringRef symbol) {
+                           return units.symbolInWhole(unit, symbol);
+                         });
   llvm::SmallVector<DataSection> data;
   if (artefact.embedsWeights)
     data.push_back({weightsSymbol(options.name), weightBytes(), KTN_ALIGNMENT,

@@ -73,13 +73,14 @@ class Joiner {
 public:
   explicit Joiner(raw_ostream &stream) : stream(stream) {}
 
-  Error add(MemoryBufferRef object);
+  Error add(const ObjectPart &part);
   Error add(const DataSection &data);
   void write();
 
 private:
   Error addSections(const File &file, std::vector<Place> &places);
   Error addSymbols(const File &file, const SectionHeader &table,
+                   const ObjectPart::Rename &rename,
                    ArrayRef<Place> sectionPlaces, std::vector<Place> &places);
   Expected<uint32_t> addSymbol(const OutputSymbol &symbol);
   Error addRelocations(const File &file, const SectionHeader &table,
@@ -103,9 +104,10 @@ private:
       sectionIndices;
   std::vector<OutputSymbol> symbols;
   StringMap<uint32_t> globals;
-  std::vector<uint32_t> order;      // symbols as they are written
-  std::vector<uint32_t> numbers;    // of symbols in the file
-  std::deque<std::string> ownNames; // of sections, which refer to them
+  std::vector<uint32_t> order;   // symbols as they are written
+  std::vector<uint32_t> numbers; // of symbols in the file
+  /// Of sections and symbols, which refer to them.
+  std::deque<std::string> ownNames;
 };
 
 } // namespace
@@ -211,6 +213,7 @@ Expected<uint32_t> Joiner::addSymbol(const OutputSymbol &symbol) {
 }
 
 Error Joiner::addSymbols(const File &file, const SectionHeader &table,
+                         const ObjectPart::Rename &rename,
                          ArrayRef<Place> sectionPlaces,
                          std::vector<Place> &places) {
   Expected<File::Elf_Sym_Range> entries = file.symbols(&table);
@@ -243,6 +246,8 @@ Error Joiner::addSymbols(const File &file, const SectionHeader &table,
       return name.takeError();
     OutputSymbol symbol;
     symbol.name = *name;
+    if (rename)
+      symbol.name = ownNames.emplace_back(rename(*name));
     symbol.binding = entry.getBinding();
     symbol.type = entry.getType();
     symbol.visibility = entry.getVisibility();
@@ -291,8 +296,8 @@ Error Joiner::addRelocations(const File &file, const SectionHeader &table,
   return Error::success();
 }
 
-Error Joiner::add(MemoryBufferRef object) {
-  Expected<File> file = File::create(object.getBuffer());
+Error Joiner::add(const ObjectPart &part) {
+  Expected<File> file = File::create(part.object.getBuffer());
   if (!file)
     return file.takeError();
   const File::Elf_Ehdr &own = file->getHeader();
@@ -308,7 +313,8 @@ Error Joiner::add(MemoryBufferRef object) {
   File::Elf_Shdr_Range headers = cantFail(file->sections());
   for (const SectionHeader &table : headers)
     if (table.sh_type == SHT_SYMTAB)
-      if (Error error = addSymbols(*file, table, sectionPlaces, symbolPlaces))
+      if (Error error = addSymbols(*file, table, part.rename, sectionPlaces,
+                                   symbolPlaces))
         return error;
   for (const SectionHeader &table : headers)
     if (table.sh_type == SHT_RELA)
@@ -512,11 +518,11 @@ void Joiner::write() {
   put(headers.data(), headers.size() * sizeof(SectionHeader));
 }
 
-Error joinObjects(ArrayRef<MemoryBufferRef> objects, ArrayRef<DataSection> data,
+Error joinObjects(ArrayRef<ObjectPart> objects, ArrayRef<DataSection> data,
                   raw_ostream &stream) {
   Joiner joiner(stream);
-  for (MemoryBufferRef object : objects)
-    if (Error error = joiner.add(object))
+  for (const ObjectPart &part : objects)
+    if (Error error = joiner.add(part))
       return error;
   for (const DataSection &section : data)
     if (Error error = joiner.add(section))

@@ -7,6 +7,7 @@
 #include "llvm/Support/MemoryBufferRef.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <functional>
 #include <string>
 
 namespace keratin {
@@ -22,6 +23,17 @@ struct DataSection {
   bool isLarge = false;
 };
 
+/// An object, and what its symbols are called in the whole: where nothing says,
+/// what they are called.
+struct ObjectPart {
+  using Rename = std::function<std::string(llvm::StringRef)>;
+  ObjectPart(llvm::MemoryBufferRef object, Rename rename = nullptr)
+      : object(object), rename(std::move(rename)) {}
+
+  llvm::MemoryBufferRef object;
+  Rename rename;
+};
+
 /// Writes one relocatable ELF object with all that `objects` define, like
 /// `ld -r`: sections of the same name and kind are joined in the order of the
 /// objects. A hidden symbol that is defined in one and used in others becomes
@@ -29,7 +41,7 @@ struct DataSection {
 /// memory. The output depends on nothing but the arguments. Objects are those
 /// that LLVM emits for one 64-bit little-endian target; errors name what is
 /// different.
-llvm::Error joinObjects(llvm::ArrayRef<llvm::MemoryBufferRef> objects,
+llvm::Error joinObjects(llvm::ArrayRef<ObjectPart> objects,
                         llvm::ArrayRef<DataSection> data,
                         llvm::raw_ostream &stream);
 

@@ -45,27 +45,26 @@ static void keepKernels(Function &entry) {
 Expected<std::unique_ptr<Module>>
 translate(mlir::ModuleOp module, const CodeUnits &units, unsigned index,
           const Target &target, LLVMContext &context) {
-  StringRef entry = units.entry;
   std::unique_ptr<Module> result =
-      mlir::translateModuleToLLVMIR(module, context, entry);
+      mlir::translateModuleToLLVMIR(module, context, unitEntry);
   if (!result)
     return createStringError("translation to LLVM IR failed");
   result->setTargetTriple(target.machine->getTargetTriple());
   result->setDataLayout(target.machine->createDataLayout());
   result->setPICLevel(PICLevel::BigPIC);
   emulateMissing(*result, *target.machine);
+  Function *main = index == 0 ? result->getFunction(unitEntry) : nullptr;
   if (index == 0) {
-    Function *main = result->getFunction(entry);
     if (!main)
-      return createStringError("the function '" + entry + "' was lost");
+      return createStringError("the function '" + units.entry + "' was lost");
     keepKernels(*main);
     callKernelsInParts(*main);
   }
   for (Function &function : *result) {
-    bool isShared = units.shared.contains(function.getName());
+    bool isShared = units.isShared(index, function.getName());
     if (!function.isDeclaration())
       markFunction(function, target);
-    if (function.getName() == entry || (function.isDeclaration() && !isShared))
+    if (&function == main || (function.isDeclaration() && !isShared))
       continue;
     if (isShared) {
       // Joined, they are local to the object.
@@ -74,9 +73,10 @@ translate(mlir::ModuleOp module, const CodeUnits &units, unsigned index,
     } else {
       function.setLinkage(GlobalValue::InternalLinkage);
     }
-    // A layer may be called memcpy; no C name has a dot.
-    function.setName(entry + "." + function.getName());
+    function.setName(unitPrefix + function.getName());
   }
+  if (main)
+    main->setName(unitEntrySymbol);
   for (GlobalVariable &global : result->globals())
     if (!global.isDeclaration())
       global.setLinkage(GlobalValue::InternalLinkage);

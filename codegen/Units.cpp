@@ -75,6 +75,50 @@ static void declareOthers(ModuleOp module, const SymbolTable &symbols) {
   }
 }
 
+/// Gives functions that units define names that follow from their unit alone.
+/// Returns what the ones with numbers were called.
+static llvm::StringMap<std::string>
+nameByNumbers(ModuleOp module, const llvm::DenseSet<StringAttr> &ours,
+              StringAttr entry) {
+  MLIRContext *context = module.getContext();
+  llvm::StringMap<std::string> names;
+  llvm::DenseMap<StringAttr, StringAttr> numbers;
+  auto numberOf = [&](StringAttr name) {
+    StringAttr &number = numbers[name];
+    if (number)
+      return number;
+    std::string text =
+        name == entry ? unitEntry.str() : "k" + std::to_string(names.size());
+    number = StringAttr::get(context, text);
+    if (name != entry)
+      names[text] = name.str();
+    return number;
+  };
+  for (auto function : module.getOps<FunctionOpInterface>())
+    if (ours.contains(function.getNameAttr()))
+      function.setName(numberOf(function.getNameAttr()));
+  module.walk([&](Operation *op) {
+    for (NamedAttribute attribute : op->getAttrs())
+      if (auto symbol = dyn_cast<FlatSymbolRefAttr>(attribute.getValue()))
+        if (ours.contains(symbol.getAttr()))
+          op->setAttr(attribute.getName(),
+                      FlatSymbolRefAttr::get(numberOf(symbol.getAttr())));
+  });
+  return names;
+}
+
+std::string CodeUnits::symbolInWhole(unsigned module,
+                                     llvm::StringRef symbol) const {
+  if (!symbol.consume_front(unitPrefix))
+    return symbol.str();
+  auto known =
+      names[module].find(symbol.take_until([](char c) { return c == '.'; }));
+  if (known == names[module].end())
+    return entry + "." + symbol.str();
+  return entry + "." + known->second +
+         symbol.drop_front(known->first().size()).str();
+}
+
 CodeUnits splitUnits(OwningOpRef<ModuleOp> module, llvm::StringRef entry,
                      size_t opsOfWhole) {
   CodeUnits units;
@@ -90,16 +134,19 @@ CodeUnits splitUnits(OwningOpRef<ModuleOp> module, llvm::StringRef entry,
     units.modules.push_back(std::move(unit));
   }
   units.modules.insert(units.modules.begin(), std::move(module));
-  if (units.modules.size() == 1)
-    return units;
-  constexpr size_t opsOfLongEntry = 500;
-  units.entryIsLong = countOps(groups.front().front()) >= opsOfLongEntry;
+  if (units.modules.size() > 1) {
+    constexpr size_t opsOfLongEntry = 500;
+    units.entryIsLong = countOps(groups.front().front()) >= opsOfLongEntry;
+    for (OwningOpRef<ModuleOp> &unit : units.modules)
+      declareOthers(*unit, symbols);
+  }
+  llvm::DenseSet<StringAttr> ours;
   for (auto &group : groups)
     for (FunctionOpInterface function : group)
-      if (function.getName() != entry)
-        units.shared.insert(function.getName());
+      ours.insert(function.getNameAttr());
+  auto entryName = StringAttr::get((*units.modules[0])->getContext(), entry);
   for (OwningOpRef<ModuleOp> &unit : units.modules)
-    declareOthers(*unit, symbols);
+    units.names.push_back(nameByNumbers(*unit, ours, entryName));
   return units;
 }
 

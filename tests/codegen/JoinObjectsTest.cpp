@@ -43,7 +43,7 @@ struct Joined {
   std::string problem;
 };
 
-Joined join(llvm::ArrayRef<llvm::MemoryBufferRef> objects,
+Joined join(llvm::ArrayRef<ObjectPart> objects,
             llvm::ArrayRef<DataSection> data = {}) {
   Joined joined;
   llvm::raw_svector_ostream stream(joined.bytes);
@@ -103,6 +103,19 @@ TEST(JoinObjects, JoinsWhatIsJoined) {
   Joined twice = join({refer(once.bytes), refer(other)});
   EXPECT_EQ(twice.problem, "");
   EXPECT_THAT(visibleNames(twice.bytes), ElementsAre("entry", "other"));
+}
+
+TEST(JoinObjects, RenamesSymbolsOfOnePart) {
+  Bytes first = compile(caller), second = compile(callee);
+  std::vector<char> table(16, 'x');
+  auto rename = [](llvm::StringRef name) {
+    return (name == "entry" ? "start" : name).str();
+  };
+  Joined joined = join({{refer(first), rename}, refer(second)},
+                       DataSection{"table", table, 64, /*isLarge=*/false});
+  EXPECT_EQ(joined.problem, "");
+  EXPECT_THAT(visibleNames(joined.bytes), ElementsAre("start"));
+  EXPECT_FALSE(checkUndefinedSymbols(refer(joined.bytes)));
 }
 
 TEST(JoinObjects, RefusesTwoDefinitions) {

@@ -103,7 +103,7 @@ ElementKernel::ElementKernel(llvm::StringRef body, const KernelForm &form)
   code->jit = orExit(llvm::orc::LLJITBuilder().create());
   llvm::cantFail(code->jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
       StringRef(object.data(), object.size()), "kernel")));
-  function = orExit(code->jit->lookup("kernel"))
+  function = orExit(code->jit->lookup(unitEntrySymbol))
                  .toPtr<void(const void *, const void *, void *, int64_t)>();
 }
 
