@@ -18,6 +18,10 @@ inline constexpr int64_t panelBytes = 128 << 10;
 /// all of the results go to memory and back.
 inline constexpr int64_t widenedBytes = 192 << 10;
 
+/// One row reads at least so many packed blocks side by side, or one and asks
+/// ahead.
+inline constexpr int64_t fewestStreams = 4;
+
 /// Bytes between the elements that `access` reads in turns of `loop`; 1 when
 /// that is not known.
 int64_t bytesApart(const Access &access, unsigned loop);
@@ -46,6 +50,7 @@ private:
   int64_t vectorsOfWholeSums();
   void pickProductRow(std::optional<int64_t> vectors);
   int64_t vectorsOfLine();
+  int64_t vectorsOfStream();
   unsigned widthOfOneRow(std::optional<int64_t> vectors);
   std::optional<WindowWay> windowAlong(unsigned loop);
   void pickWindowRows();

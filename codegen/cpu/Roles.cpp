@@ -416,6 +416,7 @@ int64_t Classifier::vectorsOfWholeSums() {
 /// whose rows are neighbours in memory.
 void Classifier::pickProductRow(std::optional<int64_t> vectors) {
   constexpr int64_t manyRows = 64;
+  int64_t mostOfOneRow = mostVectors;
   mostVectors = std::min(mostVectors, vectorsOfWholeSums());
   double best = 0;
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
@@ -449,8 +450,12 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     tiling.size = size;
     best = perRow;
   }
-  if (!tiling.row)
-    tiling.size = {1, widthOfOneRow(vectors)};
+  if (tiling.row)
+    return;
+  // One row reads no weights again: nothing has to stay in a cache.
+  if (tiling.blocked && mostVectors < fewestStreams * vectorsOfStream())
+    mostVectors = mostOfOneRow;
+  tiling.size = {1, widthOfOneRow(vectors)};
 }
 
 /// Vectors of a tile of one row, which reads each weight once, right into its
@@ -458,15 +463,15 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
 /// weights that no near cache holds few sums keep up with the loads, of some
 /// lines a step.
 unsigned Classifier::widthOfOneRow(std::optional<int64_t> vectors) {
-  constexpr int64_t fewLines = 4, nearBytes = 64 << 10;
+  constexpr int64_t nearBytes = 64 << 10;
   TileSize size = productTile(1, vectors, {1, mostVectors}, unit);
   if (!vectors || !tiling.blocked ||
       bytesOf(tiling.blocked->get()) <= nearBytes)
     return size.vectors;
-  int64_t ofLine = vectorsOfLine();
+  int64_t ofLine = vectorsOfStream();
   int64_t best = std::min(*vectors, mostVectors);
   auto filled = [&](int64_t width) { return llvm::alignTo(*vectors, width); };
-  for (int64_t width = best / ofLine * ofLine; width >= fewLines * ofLine;
+  for (int64_t width = best / ofLine * ofLine; width >= fewestStreams * ofLine;
        width -= ofLine)
     if (filled(width) <= filled(best))
       best = width;
@@ -477,6 +482,14 @@ unsigned Classifier::widthOfOneRow(std::optional<int64_t> vectors) {
 int64_t Classifier::vectorsOfLine() {
   constexpr int64_t line = 64;
   return std::max<int64_t>(line / (int64_t(tiling.lanes) * bytesInBlock()), 1);
+}
+
+/// Vectors of a packed block that one row reads beside others: a line of it, or
+/// half a line where the sums of so many whole ones have no room in registers.
+int64_t Classifier::vectorsOfStream() {
+  int64_t ofLine = vectorsOfLine();
+  bool fits = fewestStreams * ofLine * 2 <= int64_t(unit.registers);
+  return fits ? ofLine : std::max<int64_t>(ofLine / 2, 1);
 }
 
 /// How the window goes along `loop`; null when it does not, or when the steps

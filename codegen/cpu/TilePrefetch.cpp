@@ -404,7 +404,7 @@ void TileEmitter::prefetchWindow() {
 /// near. More tiles ask for the next block.
 void Classifier::pickRuns() {
   constexpr int64_t leastBytes = 2 << 20, nearBytes = 256 << 10;
-  constexpr int64_t line = 64, fewestStreams = 4;
+  constexpr int64_t line = 64;
   if (!tiling.blocked || tiling.panel || !tiling.taps.empty())
     return;
   int64_t all = bytesOf(tiling.blocked->get());
@@ -417,7 +417,7 @@ void Classifier::pickRuns() {
           tiling.reductions,
           [&](unsigned loop) { return blockedDependsOn(loop); }))
     return;
-  bool wholeLines = tiling.size.vectors % vectorsOfLine() == 0;
+  bool wholeLines = tiling.size.vectors % vectorsOfStream() == 0;
   if (tiling.row && !extent(*tiling.row)) {
     tiling.mayHaveFewRows = rows == 1 && all >= leastBytes;
     unsigned streams = unit.registers / 2 / tiling.size.vectors;
@@ -432,7 +432,7 @@ void Classifier::pickRuns() {
   for (unsigned loop : tiling.reductions)
     bytes *= extent(loop).value_or(0);
   if (rows <= int64_t(tiling.size.rows)) {
-    auto streams = unsigned(tiling.size.vectors / vectorsOfLine());
+    auto streams = unsigned(tiling.size.vectors / vectorsOfStream());
     if (wholeLines && streams >= fewestStreams) {
       tiling.streams = streams;
       tiling.tilesOfPrefetch = 0;

@@ -45,6 +45,37 @@ func.func private @one_row(%x: tensor<1x1003xf32>, %w: tensor<1003x768xf32> {ktn
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
+// Of weights of 16 bits two vectors of eight lanes are half a line: the sums of
+// four whole ones have no room in 16 registers. With 16 lanes they are a line.
+// CHECK-LABEL: func private @one_row_of_halves(
+// CHECK-SAME:    memref<24x1003x32xf16>
+// AVX2-LABEL: func private @one_row_of_halves(
+// AVX2-SAME:    memref<48x1003x16xf16>
+// AVX2:         iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// AVX2-NOT:       memref.prefetch
+// AVX2:           %[[SECOND:.+]] = arith.addi %[[FIRST:.+]], %c1
+// AVX2:           vector.load %{{.+}}[%[[SECOND]], %{{.+}}, %c0] : {{.+}}, vector<8xf16>
+// AVX2:           scf.yield
+func.func private @one_row_of_halves(%x: tensor<1x1003xf32>, %w: tensor<1003x768xf16> {ktn.constant}, %out: tensor<1x768xf32>) -> tensor<1x768xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x768xf32>) -> tensor<1x768xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1x1003xf32>, tensor<1003x768xf16>) outs(%start : tensor<1x768xf32>) {
+  ^bb0(%l: f32, %r: f16, %s: f32):
+    %wide = arith.extf %r : f16 to f32
+    %p = arith.mulf %l, %wide : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x768xf32>
+  return %sum : tensor<1x768xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
 // A few tiles of rows ask for the next block in eight parts of it.
 // CHECK-LABEL: func private @some_rows(
 // CHECK:         scf.for %{{.+}} = %c0 to %c768 step %c1 iter_args
