@@ -4,9 +4,9 @@
 // for 1; those of f32 have 8 bits of exponent, 127 for 1, and 23 of mantissa.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Lanes.h"
 #include "passes/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -19,13 +19,6 @@ namespace keratin {
 
 namespace {
 
-/// `element`, or a vector of it, as `like` is one.
-Type likewise(Type like, Type element) {
-  if (auto vector = dyn_cast<VectorType>(like))
-    return vector.clone(element);
-  return element;
-}
-
 /// Integers and comparisons of the lanes of values of one shape.
 class Bits {
 public:
@@ -35,12 +28,8 @@ public:
         f32(likewise(like, b.getF32Type())) {}
 
   Value constant(uint32_t bits) {
-    APInt value(32, bits);
-    TypedAttr attribute =
-        isa<VectorType>(i32)
-            ? TypedAttr(DenseElementsAttr::get(cast<VectorType>(i32), value))
-            : TypedAttr(b.getIntegerAttr(i32, value));
-    return arith::ConstantOp::create(b, attribute);
+    return splat(b, b.getLoc(), i32,
+                 b.getIntegerAttr(b.getI32Type(), APInt(32, bits)));
   }
   template <typename OpTy> Value apply(Value x, uint32_t y) {
     return OpTy::create(b, x, constant(y));

@@ -1,4 +1,5 @@
 //===- ExpandMath.cpp - elementary functions without libm -----------------===//
+#include "passes/Lanes.h"
 #include "passes/Passes.h"
 #include "passes/VectorMath.h"
 
@@ -32,10 +33,7 @@ static Type computeType(Type type) {
     return type;
   if (!element.isF16() && !element.isBF16())
     return nullptr;
-  Type wide = Float32Type::get(type.getContext());
-  if (auto vector = dyn_cast<VectorType>(type))
-    return vector.clone(wide);
-  return wide;
+  return likewise(type, Float32Type::get(type.getContext()));
 }
 
 /// Replaces `op`, all of whose operands have its type, by what `write` makes of
@@ -116,11 +114,9 @@ struct ExpandExpOfNonPositive : OpRewritePattern<math::ExpOp> {
 
 /// The constant of `type`, a float or a vector of it, whose elements are
 /// `scalar`.
-Value splat(OpBuilder &b, Location loc, Type type, const APFloat &scalar) {
-  TypedAttr value = FloatAttr::get(getElementTypeOrSelf(type), scalar);
-  if (auto vector = dyn_cast<VectorType>(type))
-    value = DenseElementsAttr::get(vector, Attribute(value));
-  return arith::ConstantOp::create(b, loc, value);
+Value number(OpBuilder &b, Location loc, Type type, const APFloat &scalar) {
+  return splat(b, loc, type,
+               FloatAttr::get(getElementTypeOrSelf(type), scalar));
 }
 
 /// What `x` is times a positive constant, with which `scale` is multiplied.
@@ -202,7 +198,8 @@ struct ExpandProductWithErf : OpRewritePattern<arith::MulFOp> {
     if (withoutScale(factor, other) != x)
       return rewriter.notifyMatchFailure(op, "may be infinite for a finite x");
     VectorMath math(rewriter, op.getLoc(), op.getType(), target);
-    Value c = splat(rewriter, op.getLoc(), op.getType(), APFloat(float(other)));
+    Value c =
+        number(rewriter, op.getLoc(), op.getType(), APFloat(float(other)));
     Value sum = math.fma(math.erfForSum(x, scale), c, c);
     rewriter.replaceOpWithNewOp<arith::MulFOp>(op, x, sum);
     return success();
@@ -289,9 +286,7 @@ struct ExpandIntegerPower : OpRewritePattern<math::FPowIOp> {
   LogicalResult matchAndRewrite(math::FPowIOp op,
                                 PatternRewriter &rewriter) const override {
     Type type = op.getType();
-    Type wide = rewriter.getF64Type();
-    if (auto vector = dyn_cast<VectorType>(type))
-      wide = vector.clone(wide);
+    Type wide = likewise(type, rewriter.getF64Type());
     Value base = op.getLhs();
     if (wide != type)
       base = arith::ExtFOp::create(rewriter, op.getLoc(), wide, base);
@@ -334,8 +329,8 @@ struct ExpandExtremum : OpRewritePattern<OpTy> {
 private:
   static Value notANumber(PatternRewriter &rewriter, Location loc, Type type) {
     auto element = cast<FloatType>(getElementTypeOrSelf(type));
-    return splat(rewriter, loc, type,
-                 APFloat::getQNaN(element.getFloatSemantics()));
+    return number(rewriter, loc, type,
+                  APFloat::getQNaN(element.getFloatSemantics()));
   }
   static bool isNumber(Value value) {
     APFloat number(0.0f);

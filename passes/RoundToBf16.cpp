@@ -1,7 +1,7 @@
 //===- RoundToBf16.cpp - to bf16, without a library -----------------------===//
+#include "passes/Lanes.h"
 #include "passes/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -14,25 +14,14 @@ namespace keratin {
 
 namespace {
 
-/// `element`, or a vector of it, as `like` is one.
-Type likewise(Type like, Type element) {
-  if (auto vector = dyn_cast<VectorType>(like))
-    return vector.clone(element);
-  return element;
-}
-
 /// The nearest number of bf16, of two the even one: a bf16 is the first half of
 /// a float, so that half of its last place is added, less one for even numbers.
 Value roundBits(ImplicitLocOpBuilder &b, Value number) {
   Type type = number.getType();
   Type i16 = likewise(type, b.getI16Type()),
        i32 = likewise(type, b.getI32Type());
-  auto constant = [&](int32_t bits) -> Value {
-    TypedAttr scalar = b.getI32IntegerAttr(bits);
-    if (auto vector = dyn_cast<VectorType>(i32))
-      return arith::ConstantOp::create(
-          b, DenseElementsAttr::get(vector, Attribute(scalar)));
-    return arith::ConstantOp::create(b, scalar);
+  auto constant = [&](int32_t bits) {
+    return splat(b, b.getLoc(), i32, b.getI32IntegerAttr(bits));
   };
   Value isNan =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, number, number);

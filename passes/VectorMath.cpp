@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/VectorMath.h"
 
+#include "passes/Lanes.h"
 #include "passes/VectorMathTable.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,16 +32,10 @@ static constexpr double notANumber = std::numeric_limits<double>::quiet_NaN();
 static constexpr double log2E = 1.4426950408889634;
 static constexpr double twoOverPi = 0.63661977236758138;
 
-Type VectorMath::withElement(Type shape, Type element) {
-  if (auto vector = dyn_cast<VectorType>(shape))
-    return vector.clone(element);
-  return element;
-}
-
 VectorMath::VectorMath(OpBuilder &builder, Location loc, Type type,
                        VectorMathTarget target)
     : b(loc, builder), type(type),
-      integerType(withElement(
+      integerType(likewise(
           type, builder.getIntegerType(
                     getElementTypeOrSelf(type).getIntOrFloatBitWidth()))),
       target(target),
@@ -55,21 +50,15 @@ VectorMath::VectorMath(OpBuilder &builder, Location loc, Type type,
 
 bool VectorMath::isDouble() const { return &table == &f64MathTable; }
 
-/// A constant of `type`, in every lane where that is a vector.
-static Value splat(ImplicitLocOpBuilder &b, Type type, TypedAttr scalar) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, scalar));
-  return arith::ConstantOp::create(b, scalar);
-}
-
 Value VectorMath::constant(double value) {
-  return splat(b, type, b.getFloatAttr(getElementTypeOrSelf(type), value));
+  return splat(b, b.getLoc(), type,
+               b.getFloatAttr(getElementTypeOrSelf(type), value));
 }
 
 Value VectorMath::integer(uint64_t value) {
   auto element = cast<IntegerType>(getElementTypeOrSelf(integerType));
   APInt bits(64, value);
-  return splat(b, integerType,
+  return splat(b, b.getLoc(), integerType,
                b.getIntegerAttr(element, bits.trunc(element.getWidth())));
 }
 
@@ -201,7 +190,7 @@ Value VectorMath::inSixteens(ValueRange operands,
   int64_t count = vector.getNumElements();
   if (count == lanes)
     return make(llvm::to_vector(operands));
-  Value result = splat(b, type, b.getF32FloatAttr(0));
+  Value result = splat(b, b.getLoc(), type, b.getF32FloatAttr(0));
   for (int64_t at = 0; at < count; at += lanes) {
     int64_t size = std::min(lanes, count - at);
     SmallVector<Value> values;
@@ -229,7 +218,7 @@ Value VectorMath::inSixteens(ValueRange operands,
 Value VectorMath::intrinsic(StringRef name, ValueRange operands, bool rounds,
                             std::optional<int32_t> immediate) {
   auto wide = VectorType::get(16, b.getF32Type());
-  Value nothing = splat(b, wide, b.getF32FloatAttr(0));
+  Value nothing = splat(b, b.getLoc(), wide, b.getF32FloatAttr(0));
   Value all = arith::ConstantOp::create(b, b.getI16IntegerAttr(-1));
   return inSixteens(operands, [&](ArrayRef<Value> values) -> Value {
     SmallVector<Value> arguments(values);
@@ -528,7 +517,7 @@ Value VectorMath::sinOrCos(Value x, bool cosine) {
 }
 
 Value VectorMath::sinOrCosInDouble(Value x, bool cosine) {
-  VectorMath wide(b, b.getLoc(), withElement(type, b.getF64Type()), target);
+  VectorMath wide(b, b.getLoc(), likewise(type, b.getF64Type()), target);
   Value value = wide.sinOrCos(arith::ExtFOp::create(b, wide.type, x), cosine);
   return arith::TruncFOp::create(b, type, value);
 }

@@ -84,7 +84,6 @@ private:
   };
 
   /// `shape`, a scalar or a vector type, with elements of `element`.
-  static mlir::Type withElement(mlir::Type shape, mlir::Type element);
 
   bool isDouble() const;
   mlir::Value constant(double value);

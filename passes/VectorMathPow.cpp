@@ -1,4 +1,5 @@
 //===- VectorMathPow.cpp - pow, remainder and rounding --------------------===//
+#include "passes/Lanes.h"
 #include "passes/VectorMath.h"
 
 #include "passes/VectorMathTable.h"
@@ -93,7 +94,7 @@ Value VectorMath::pow(Value x, Value y) {
 /// `function` of f32 values by its f64 form.
 Value VectorMath::inDouble(Value x, Value y,
                            Value (VectorMath::*function)(Value, Value)) {
-  Type wideType = withElement(type, b.getF64Type());
+  Type wideType = likewise(type, b.getF64Type());
   VectorMath wide(b, b.getLoc(), wideType, target);
   Value result = (wide.*function)(arith::ExtFOp::create(b, wideType, x),
                                   arith::ExtFOp::create(b, wideType, y));
