@@ -178,49 +178,84 @@ void TileEmitter::copyRows() {
   });
 }
 
-/// Copies squares of the rows of a tile, and what is beside them one by one.
+/// Copies squares of the rows of a tile, of which the last may have fewer, and
+/// what is beside them one by one.
 void TileEmitter::copyTile(ArrayRef<unsigned> loops) {
+  constexpr unsigned fewestRows = 3;
   Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
   if (isFromBlockToBlock(loops[0]))
     std::tie(from, to) = block;
   if (loops.size() > 1)
     return span(loops[0], from, to, 1, [&] { copyTile(loops.drop_front()); });
   Value memref = kernel.memrefOf(tiling.copied->tensor);
-  AffineExpr row = getAffineDimExpr(*tiling.row, b.getContext());
-  auto placeOf = [&](unsigned number) {
-    Sums place;
-    for (AffineExpr expr : tiling.copied->position)
-      place.push_back(reader.at(canonical(expr.replace(row, row + number))));
-    return place;
-  };
-  auto type = VectorType::get(
-      squareOfCopy, cast<MemRefType>(memref.getType()).getElementType());
   unsigned whole = innerRows / squareOfCopy * squareOfCopy;
+  if (innerRows - whole >= fewestRows)
+    whole = innerRows;
   if (whole != 0)
     span(loops[0], from, to, squareOfCopy, [&] {
       Value start = placeOfCopy();
-      for (unsigned first = 0; first < whole; first += squareOfCopy) {
-        SmallVector<Value> square;
-        for (unsigned number = 0; number < squareOfCopy; ++number)
-          square.push_back(vector::LoadOp::create(b, loc, type, memref,
-                                                  placeOf(first + number)));
-        for (auto [step, value] :
-             llvm::enumerate(transposed(b, loc, std::move(square)))) {
-          Value at = kernel.index(int64_t(step) * innerRows + first);
-          at = arith::AddIOp::create(b, loc, start, at);
-          vector::StoreOp::create(b, loc, value, copies, at);
-        }
-      }
+      for (unsigned first = 0; first < whole; first += squareOfCopy)
+        copySquare(start, first,
+                   std::min<unsigned>(squareOfCopy, whole - first));
     });
   if (whole != innerRows)
     span(loops[0], from, to, 1, [&] {
       Value start = placeOfCopy();
       for (unsigned number = whole; number < innerRows; ++number) {
-        Value value = memref::LoadOp::create(b, loc, memref, placeOf(number));
+        Value value =
+            memref::LoadOp::create(b, loc, memref, placeToCopy(number, 0));
         Value at = arith::AddIOp::create(b, loc, start, kernel.index(number));
         memref::StoreOp::create(b, loc, value, copies, at);
       }
     });
+}
+
+/// Where what is copied has the row `row` of this tile, so many steps on.
+TileEmitter::Sums TileEmitter::placeToCopy(unsigned row, unsigned step) {
+  unsigned loop = tiling.reductions.back();
+  AffineExpr rows = getAffineDimExpr(*tiling.row, b.getContext());
+  AffineExpr steps = getAffineDimExpr(loop, b.getContext());
+  Sums place;
+  for (AffineExpr expr : tiling.copied->position)
+    place.push_back(reader.at(
+        canonical(expr.replace({{rows, rows + row}, {steps, steps + step}}))));
+  return place;
+}
+
+/// Copies a square of which `count` rows are there, from the row `first` on.
+/// Half of the steps of two rows make one vector, so that what is left is done
+/// within halves, between which elements move slowly.
+void TileEmitter::copySquare(Value start, unsigned first, unsigned count) {
+  constexpr int64_t half = squareOfCopy / 2;
+  Value memref = kernel.memrefOf(tiling.copied->tensor);
+  auto type = VectorType::get(
+      half, cast<MemRefType>(memref.getType()).getElementType());
+  auto load = [&](unsigned row, unsigned step) -> Value {
+    return vector::LoadOp::create(b, loc, type, memref,
+                                  placeToCopy(first + row, step));
+  };
+  auto both = llvm::to_vector(llvm::seq<int64_t>(squareOfCopy));
+  for (unsigned begin = 0; begin < squareOfCopy; begin += half) {
+    SmallVector<Value> rows;
+    for (unsigned row = 0; row < half; ++row) {
+      Value low = row < count ? load(row, begin) : rows[0];
+      if (row < count) {
+        Value high = row + half < count ? load(row + half, begin) : low;
+        low = vector::ShuffleOp::create(b, loc, low, high, both);
+      }
+      rows.push_back(low);
+    }
+    for (auto [step, value] :
+         llvm::enumerate(transposed(b, loc, std::move(rows)))) {
+      if (count < squareOfCopy)
+        value = vector::ExtractStridedSliceOp::create(
+            b, loc, value, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{count},
+            ArrayRef<int64_t>{1});
+      Value at = kernel.index(int64_t(begin + step) * innerRows + first);
+      at = arith::AddIOp::create(b, loc, start, at);
+      vector::StoreOp::create(b, loc, value, copies, at);
+    }
+  }
 }
 
 void TileEmitter::copySteps(ArrayRef<unsigned> loops, bool shared) {

@@ -79,6 +79,8 @@ private:
   void copyRows();
   void copySteps(llvm::ArrayRef<unsigned> loops, bool shared);
   void copyTile(llvm::ArrayRef<unsigned> loops);
+  Sums placeToCopy(unsigned row, unsigned step);
+  void copySquare(mlir::Value start, unsigned first, unsigned count);
   void readCopies();
   mlir::Value numberOfTile(int64_t most, bool ofColumns);
   mlir::Value least(mlir::Value value, int64_t bound);

@@ -7,12 +7,13 @@ using namespace mlir;
 
 namespace keratin {
 
-/// Halves of ever smaller squares change places.
+/// Parts of ever larger squares change places.
 SmallVector<Value> transposed(OpBuilder &b, Location loc,
                               SmallVector<Value> vectors) {
-  auto lanes = int64_t(vectors.size());
-  for (int64_t half = 1; half < lanes; half *= 2)
-    for (int64_t low = 0; low < lanes; ++low) {
+  auto count = int64_t(vectors.size());
+  int64_t lanes = cast<VectorType>(vectors[0].getType()).getNumElements();
+  for (int64_t half = 1; half < count; half *= 2)
+    for (int64_t low = 0; low < count; ++low) {
       if ((low & half) != 0)
         continue;
       SmallVector<int64_t> lower, upper;

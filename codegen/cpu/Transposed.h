@@ -7,7 +7,9 @@
 
 namespace keratin {
 
-/// The columns of as many vectors as these have elements, a power of two.
+/// The columns of as many vectors as these have elements, a power of two. Where
+/// vectors have some times as many elements, each part of them is a square of
+/// its own.
 llvm::SmallVector<mlir::Value>
 transposed(mlir::OpBuilder &b, mlir::Location loc,
            llvm::SmallVector<mlir::Value> vectors);

@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16" --split-input-file | FileCheck %s --check-prefix=SIX
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 little-code" --split-input-file | FileCheck %s --check-prefix=LITTLE
 
 #x = affine_map<(m, n, k) -> (k, m)>
@@ -91,14 +92,26 @@ func.func private @near_steps(%x: tensor<256x128xf32>, %z: tensor<256x128xf32>, 
 // CHECK-LABEL: func private @many_columns(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<64x768xf32>,
 // CHECK-SAME:    %[[COPY:[^:]+]]: memref<49152xf32> {ktn.scratch}
-// CHECK-COUNT-8: vector.load %[[X]][{{.+}}] : memref<64x768xf32>, vector<8xf32>
-// CHECK-COUNT-24: vector.shuffle
-// CHECK-COUNT-8: vector.store {{.+}}, %[[COPY]][{{.+}}] : memref<49152xf32>, vector<8xf32>
+// CHECK-COUNT-8: vector.load %[[X]][{{.+}}] : memref<64x768xf32>, vector<4xf32>
+// CHECK-COUNT-8: vector.shuffle {{.+}} : vector<8xf32>, vector<8xf32>
+// CHECK-COUNT-4: vector.store {{.+}}, %[[COPY]][{{.+}}] : memref<49152xf32>, vector<8xf32>
+// CHECK-COUNT-8: vector.load %[[X]][{{.+}}] : memref<64x768xf32>, vector<4xf32>
+// CHECK-COUNT-8: vector.shuffle {{.+}} : vector<8xf32>, vector<8xf32>
+// CHECK-COUNT-4: vector.store {{.+}}, %[[COPY]][{{.+}}] : memref<49152xf32>, vector<8xf32>
 // CHECK:         iter_args
 // CHECK-NOT:     %[[X]]
 // CHECK:         memref.load %[[COPY]]
 // CHECK-NOT:     %[[X]]
 // CHECK:         return
+// Of six rows a square has six.
+// SIX-LABEL:     func private @many_columns(
+// SIX-SAME:        %[[X:[^:]+]]: memref<64x768xf32>,
+// SIX-SAME:        %[[COPY:[^:]+]]: memref<49152xf32> {ktn.scratch}
+// SIX-COUNT-6:     vector.load %[[X]][{{.+}}] : memref<64x768xf32>, vector<4xf32>
+// SIX-COUNT-8:     vector.shuffle {{.+}} : vector<8xf32>, vector<8xf32>
+// SIX-COUNT-4:     vector.store {{.+}}, %[[COPY]][{{.+}}] : memref<49152xf32>, vector<6xf32>
+// SIX-NOT:         memref.load %[[X]]
+// SIX:             iter_args
 func.func private @many_columns(%x: tensor<64x768xf32>, %w: tensor<768x512xf32> {ktn.constant}, %out: tensor<64x512xf32>) -> tensor<64x512xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<64x512xf32>) -> tensor<64x512xf32>
