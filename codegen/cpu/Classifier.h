@@ -60,6 +60,7 @@ private:
   int64_t bytesRead(const Access &access, llvm::ArrayRef<unsigned> loops);
   int64_t columnsOfWindows();
   int64_t bytesOfScalars(llvm::ArrayRef<unsigned> loops);
+  int64_t bytesOfRows(llvm::ArrayRef<unsigned> loops);
   void orderBlocked(llvm::ArrayRef<Tiling::Level> inner);
   int64_t tilesOf(const Tiling::Level &level);
   void pickPrefetch();

@@ -208,18 +208,38 @@ void Classifier::orderLoops() {
     tiling.levels.push_back(columns);
 }
 
+/// How much of what `loops` read, the rows among them, stays in the second
+/// cache from column to column.
+int64_t Classifier::bytesOfRows(ArrayRef<unsigned> loops) {
+  // Each block reads all that rows share again: what is more than this comes
+  // from memory where a model has many weights.
+  constexpr int64_t mostShared = 1 << 20, largeBlock = 896 << 10;
+  int64_t cache = unit.secondCache();
+  if (holdsShared(mostShared))
+    return cache / 16 * 7;
+  // A small cache, beside blocks of weights. Windows, and pixels that are some
+  // apart, come too slowly from the third one: nothing fetches them ahead. Nor
+  // does that serve rows again that are much more than the second one holds. A
+  // panel would be filled for each block.
+  bool inRuns = llvm::all_of(accesses, [&](const Access &access) {
+    return access.dependsOn(tiling.lane) ||
+           llvm::all_of(access.position,
+                        llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
+  });
+  if (cache >= largeBlock || tiling.panel || !holdsShared(4 * mostShared) ||
+      (inRuns && bytesOfScalars(loops) < 2 * cache))
+    return largeBlock;
+  return inRuns ? cache / 16 * 7 : cache / 4;
+}
+
 /// Columns outside of the loops `inner`, of which the last are the rows: what
 /// those read stays in the second cache from column to column. Where it is too
 /// much, blocks of a loop are outside.
 void Classifier::orderBlocked(ArrayRef<Tiling::Level> inner) {
-  // Each block reads all that rows share again: what is more than this comes
-  // from memory where a model has many weights.
-  constexpr int64_t mostShared = 1 << 20, largeBlock = 896 << 10;
-  int64_t cacheBytes =
-      holdsShared(mostShared) ? unit.secondCache() / 16 * 7 : largeBlock;
   SmallVector<unsigned> loops;
   for (const Tiling::Level &level : inner)
     loops.push_back(level.loop);
+  int64_t cacheBytes = bytesOfRows(loops);
   size_t first = 0; // of those that are all inside
   while (first < inner.size() &&
          bytesOfScalars(ArrayRef(loops).drop_front(first)) > cacheBytes)

@@ -1,4 +1,5 @@
-// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=off" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16 winograd=off" --split-input-file | FileCheck %s --check-prefix=SMALL
 
 #x = affine_map<(n, h, w, k, a, b, c) -> (n, 2 * h + a, 2 * w + b, c)>
 #w = affine_map<(n, h, w, k, a, b, c) -> (a, b, c, k)>
@@ -46,4 +47,33 @@ func.func private @small_pixels(%x: tensor<1x56x56x256xf32>, %w: tensor<1x1x256x
     linalg.yield %t : f32
   } -> tensor<1x28x28x512xf32>
   return %sum : tensor<1x28x28x512xf32>
+}
+
+// -----
+
+#x = affine_map<(y, x, o, i, j, c) -> (y + i, x + j, c)>
+#w = affine_map<(y, x, o, i, j, c) -> (i, j, c, o)>
+#z = affine_map<(y, x, o, i, j, c) -> (y, x, o)>
+
+// Rows of windows that a small second cache does not hold beside the weights
+// go in blocks, though each block reads all weights again: nothing fetches them
+// ahead.
+// CHECK-LABEL: func private @rows_of_windows(
+// CHECK:         scf.for %{{.+}} = %c0 to %c8 step %c1 {
+// SMALL-LABEL: func private @rows_of_windows(
+// SMALL:         scf.for %[[ROW:.+]] = %c0 to %c14 step %c4
+// SMALL:           %[[END:.+]] = arith.minui
+// SMALL:           scf.for %{{.+}} = %c0 to %c16 step %c1
+// SMALL:             scf.for %{{.+}} = %[[ROW]] to %[[END]] step %c1
+func.func private @rows_of_windows(%x: tensor<16x16x256xf32>, %w: tensor<3x3x256x256xf32> {ktn.constant}, %out: tensor<14x14x256xf32>) -> tensor<14x14x256xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<14x14x256xf32>) -> tensor<14x14x256xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #z], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<16x16x256xf32>, tensor<3x3x256x256xf32>) outs(%start : tensor<14x14x256xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<14x14x256xf32>
+  return %sum : tensor<14x14x256xf32>
 }
