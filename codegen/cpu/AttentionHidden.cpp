@@ -136,9 +136,7 @@ Value LaneAttention::negated(Value condition) {
 /// Whether each query of `block` sees some key. Most see one of the first.
 Value LaneAttention::allSeeSome(const Block &block) {
   LaneReader reader(kernel);
-  bindAround(reader, &Attention::scoresLoop, block);
-  for (const LaneMask &mask : masks)
-    readMask(reader, mask, block);
+  bindMasked(reader, &Attention::scoresLoop, block);
   Value end = kernel.index(keyCount()), one = kernel.index(1);
   auto type = VectorType::get(lanes, b.getI1Type());
   Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
@@ -169,9 +167,7 @@ Value LaneAttention::allSeeSome(const Block &block) {
 /// in whole tiles at both ends.
 void LaneAttention::leaveOutHidden(Block &block, Value mayLeaveOut) {
   LaneReader reader(kernel);
-  bindAround(reader, &Attention::scoresLoop, block);
-  for (const LaneMask &mask : masks)
-    readMask(reader, mask, block);
+  bindMasked(reader, &Attention::scoresLoop, block);
   Value one = kernel.index(1);
   Value first = block.from;
   Value last = arith::SubIOp::create(b, loc, block.to, one);

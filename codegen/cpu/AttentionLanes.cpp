@@ -61,6 +61,13 @@ void LaneAttention::bindAround(LaneReader &reader, LoopOf loopOf,
   reader.setLane((attention.*loopOf)(rows.axis));
 }
 
+void LaneAttention::bindMasked(LaneReader &reader, LoopOf loopOf,
+                               const Block &block) {
+  bindAround(reader, loopOf, block);
+  for (const LaneMask &mask : masks)
+    readMask(reader, mask, block);
+}
+
 /// The loops of `op`.
 Position LaneAttention::pointOf(linalg::GenericOp op) {
   Position point;
@@ -309,9 +316,7 @@ LaneAttention::Sums LaneAttention::emitPowers(const Block &block,
                                               ValueRange totals) {
   Value count = difference(block.to, block.from);
   LaneReader reader(kernel);
-  bindAround(reader, &Attention::axisItself, block);
-  for (const LaneMask &mask : masks)
-    readMask(reader, mask, block);
+  bindMasked(reader, &Attention::axisItself, block);
   return emitLoop(
       b, loc, kernel.index(0), count, kernel.index(1), totals,
       [&](Value key, ValueRange before) -> Sums {

@@ -132,6 +132,8 @@ private:
 
   using LoopOf = unsigned (Attention::*)(unsigned) const;
   void bindAround(LaneReader &reader, LoopOf loopOf, const Block &block);
+  /// The same, and masks are read from their panels.
+  void bindMasked(LaneReader &reader, LoopOf loopOf, const Block &block);
   Position pointOf(mlir::linalg::GenericOp op);
   mlir::AffineExpr dim(unsigned number) {
     return mlir::getAffineDimExpr(number, b.getContext());
