@@ -41,8 +41,9 @@ private:
   void alongLane();
   void copy(int64_t offset, unsigned width, unsigned down = 0);
   void prefetch(const Position &from, const Position &to, unsigned width);
+  int64_t lanesOfLine() const;
   void tiles(unsigned dim, llvm::function_ref<void(unsigned)> body);
-  void transposedTile(unsigned height, unsigned width);
+  void transposedTile(unsigned height, unsigned first, unsigned width);
   Value load(const Access &access, unsigned number, unsigned height);
   SmallVector<Value> transpose(SmallVector<Value> rows);
   Value size(unsigned dim) {
@@ -159,8 +160,10 @@ void CopyEmitter::findTransposed() {
 /// Shares along the lane are of some whole vectors, a few cache lines.
 int64_t CopyEmitter::shareStep(unsigned dim) {
   constexpr int64_t vectors = 16;
-  if (!transposed.empty() && (dim == lane || dim == row))
+  if (!transposed.empty() && dim == row)
     return lanes;
+  if (!transposed.empty() && dim == lane)
+    return lanesOfLine();
   return dim == lane ? vectors * lanes : 1;
 }
 
@@ -168,7 +171,10 @@ void CopyEmitter::emitLoops(unsigned dim) {
   if (dim == shape.size() && !transposed.empty())
     // Loads wait for memory longer than stores do: they go in order.
     return tiles(*lane, [&](unsigned width) {
-      tiles(row, [&](unsigned height) { transposedTile(height, width); });
+      tiles(row, [&](unsigned height) {
+        for (unsigned first = 0; first < width; first += lanes)
+          transposedTile(height, first, std::min(lanes, width - first));
+      });
     });
   if (dim == shape.size())
     return lane ? alongLane() : copy(0, 0);
@@ -310,9 +316,22 @@ void CopyEmitter::prefetch(const Position &from, const Position &to,
 // Transposed operands
 //===----------------------------------------------------------------------===//
 
-/// Loops over `dim` in whole vectors, then what is left of it.
+/// Elements along the lane that fill a cache line of each result: what is
+/// written in part would go to a cache behind and come back for the other part.
+int64_t CopyEmitter::lanesOfLine() const {
+  constexpr int64_t line = 64;
+  int64_t most = lanes;
+  for (const Copy &copy : copies)
+    if (int64_t bytes =
+            bytesOfElement(cast<MemRefType>(copy.destination.getType())))
+      most = std::max(most, line / bytes);
+  return std::min(most, int64_t(2) * lanes);
+}
+
+/// Loops over `dim` in whole shares, then what is left of it.
 void CopyEmitter::tiles(unsigned dim, llvm::function_ref<void(unsigned)> body) {
-  int64_t extent = shape[dim], whole = extent / lanes * lanes;
+  int64_t extent = shape[dim], step = shareStep(dim);
+  int64_t whole = extent / step * step;
   auto loop = [&](Value from, Value to, int64_t step) {
     emitLoop(b, loc, from, to, kernel.index(step), {},
              [&](Value iv, ValueRange) {
@@ -325,11 +344,12 @@ void CopyEmitter::tiles(unsigned dim, llvm::function_ref<void(unsigned)> body) {
   Value from = kernel.index(0), to = kernel.index(extent);
   Value end = kernel.index(whole), rest = end;
   if (dim == shared) {
-    std::tie(from, to) = kernel.share(to, shareStep(dim));
+    std::tie(from, to) = kernel.share(to, step);
     rest = arith::MaxUIOp::create(b, loc, from, end);
     end = arith::MinUIOp::create(b, loc, to, end);
   }
-  loop(from, end, lanes);
+  if (whole != 0)
+    loop(from, end, step);
   if (extent != whole)
     loop(rest, to, extent - whole);
 }
@@ -372,10 +392,12 @@ SmallVector<Value> CopyEmitter::transpose(SmallVector<Value> rows) {
   return rows;
 }
 
-/// `height` rows of `width` elements: reads the operands along the rows and
-/// transposes them in registers.
-void CopyEmitter::transposedTile(unsigned height, unsigned width) {
+/// `height` rows of `width` elements from the lane + `first` on: reads the
+/// operands along the rows and transposes them in registers.
+void CopyEmitter::transposedTile(unsigned height, unsigned first,
+                                 unsigned width) {
   AffineExpr down = getAffineDimExpr(row, b.getContext());
+  AffineExpr along = getAffineDimExpr(*lane, b.getContext());
   for (const Access &access : transposed) {
     reader.setLane(row);
     auto type =
@@ -383,13 +405,14 @@ void CopyEmitter::transposedTile(unsigned height, unsigned width) {
     Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
     SmallVector<Value> rows(lanes, zeros);
     for (unsigned number = 0; number < width; ++number)
-      rows[number] = load(access, number, height);
+      rows[number] = load(access, first + number, height);
     rows = transpose(std::move(rows));
     reader.setLane(lane);
     for (unsigned number = 0; number < height; ++number) {
       Position place;
       for (AffineExpr expr : access.position)
-        place.push_back(canonical(expr.replace(down, down + number)));
+        place.push_back(canonical(
+            expr.replace(down, down + number).replace(along, along + first)));
       Value column = rows[number];
       if (width != lanes)
         column = vector::ExtractStridedSliceOp::create(
@@ -399,7 +422,7 @@ void CopyEmitter::transposedTile(unsigned height, unsigned width) {
     }
   }
   for (unsigned number = 0; number < height; ++number)
-    copy(0, width, number);
+    copy(first, width, number);
 }
 
 void emitBox(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,

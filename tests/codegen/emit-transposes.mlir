@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=128 vector-registers=16" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16" --split-input-file | FileCheck %s --check-prefix=LINES
 
 // Four rows of the source are read as they are and become four columns in two
 // steps of shuffles; the rest is a tile of the exact size.
@@ -54,4 +55,30 @@ func.func private @narrow(%x: tensor<8x2xf32>, %y: tensor<2x8xf32>) -> tensor<2x
     linalg.yield %in : f32
   } -> tensor<2x8xf32>
   return %0 : tensor<2x8xf32>
+}
+
+// -----
+
+// Where a vector is half of a cache line, two squares are written beside each
+// other, and the rest of a row of them is squares, too.
+// LINES-LABEL: func.func private @lines(
+// LINES-SAME:      %[[X:.+]]: memref<44x8xf32>, %[[Y:.+]]: memref<8x44xf32>)
+// LINES:         scf.for %[[COLUMN:.+]] = %{{.+}} to %c32 step %c16 {
+// LINES:           scf.for %[[ROW:.+]] = %{{.+}} to %{{.+}} step %c8 {
+// LINES-COUNT-8:     vector.load %[[X]][%{{.+}}, %[[ROW]]] : memref<44x8xf32>, vector<8xf32>
+// LINES-COUNT-8:     vector.store %{{.+}}, %[[Y]][%{{.+}}, %[[COLUMN]]] : memref<8x44xf32>, vector<8xf32>
+// LINES-COUNT-8:     vector.load %[[X]][%{{.+}}, %[[ROW]]] : memref<44x8xf32>, vector<8xf32>
+// LINES-COUNT-8:     vector.store %{{.+}}, %[[Y]]{{.+}} : memref<8x44xf32>, vector<8xf32>
+// LINES:         scf.for
+// LINES-COUNT-8:     vector.store %{{.+}}, %[[Y]]{{.+}} : memref<8x44xf32>, vector<8xf32>
+// LINES-COUNT-8:     vector.store %{{.+}}, %[[Y]]{{.+}} : memref<8x44xf32>, vector<4xf32>
+// LINES-NOT:     vector.store
+// LINES:         return
+func.func private @lines(%x: tensor<44x8xf32>, %y: tensor<8x44xf32>) -> tensor<8x44xf32> attributes {ktn.kernel = "elementwise"} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<44x8xf32>) outs(%y : tensor<8x44xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<8x44xf32>
+  return %0 : tensor<8x44xf32>
 }
