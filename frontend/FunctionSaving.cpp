@@ -10,6 +10,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <filesystem>
+
 using namespace mlir;
 
 namespace keratin::backend {
@@ -235,8 +237,11 @@ private:
 
 /// Files of no name would be hidden ones, ".o" and ".h".
 void requirePrefix(const std::string &prefix) {
-  if (prefix.empty())
-    throw Error("save: prefix is '' but must be a path without an extension");
+  std::string name = std::filesystem::path(prefix).filename().string();
+  if (name.empty() || name == "." || name == "..")
+    throw Error("save: prefix is '" + prefix +
+                "' but must be the path of a file without an extension, such "
+                "as out/model");
 }
 
 } // namespace

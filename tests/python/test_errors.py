@@ -156,6 +156,7 @@ def twice():
         (lambda: twice()([np.zeros((2, 3), "datetime64[s]")]), ["input", "datetime64"]),
         (lambda: twice()(3), ["list of its inputs"]),
         (lambda: twice().save(""), ["save", "prefix", "''"]),
+        (lambda: twice().save("out/"), ["save", "prefix", "'out/'"]),
         # Steps and folds: where they begin, and what they return.
         (lambda: K.rnn(lambda x, s: (x, s), K.placeholder((2, 5, 3)), [3]),
          ["rnn", "initial_states", "number", "tensors"]),
