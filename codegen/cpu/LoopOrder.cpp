@@ -459,11 +459,14 @@ void Classifier::pickDirection() {
 
 /// Functions of the sums of a tile are chains that nothing hides at the end:
 /// the products of the next tile are behind more of them than a core looks
-/// ahead. The sums of some tiles stay in the first cache until then.
+/// ahead. The sums of some tiles stay in the first cache until then. With 32
+/// registers a tile has so many of them that its end is little of it.
 void Classifier::pickGroups() {
   constexpr int64_t cacheBytes = 4 << 10;
-  if (unit.littleCode || !tiling.row || tiling.panel || tiling.copied ||
-      tiling.inBlocks() || tiling.reducesLanes || tiling.levels.empty())
+  constexpr unsigned fewRegisters = 16;
+  if (unit.littleCode || unit.registers > fewRegisters || !tiling.row ||
+      tiling.panel || tiling.copied || tiling.inBlocks() ||
+      tiling.reducesLanes || tiling.levels.empty())
     return;
   const Tiling::Level &innermost = tiling.levels.back();
   bool isRow = innermost.kind == Tiling::Kind::Rows &&
