@@ -25,7 +25,14 @@ static nb::object &numpy() {
 
 nb::object asNumpy(nb::handle object) {
   static auto *asarray = new nb::object(numpy().attr("asarray"));
-  return (*asarray)(object);
+  try {
+    return (*asarray)(object);
+  } catch (const nb::python_error &error) {
+    // Lists of different lengths: an array of objects before NumPy 1.24.
+    if (!error.matches(PyExc_ValueError))
+      throw;
+    throw nb::value_error(nb::str(error.value()).c_str());
+  }
 }
 
 /// The dtype of a buffer whose elements are of this machine, by the character

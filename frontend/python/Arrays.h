@@ -10,7 +10,8 @@ namespace keratin::python {
 
 namespace nb = nanobind;
 
-/// `np.asarray(object)`.
+/// `np.asarray(object)`; what NumPy refuses is a value_error, to which callers
+/// add their names.
 nb::object asNumpy(nb::handle object);
 
 /// The elements of an array, shared when they are dense, row-major and of a
