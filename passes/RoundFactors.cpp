@@ -385,8 +385,10 @@ private:
 
   void roundFactor(Rounder &rounder, linalg::GenericOp op, OpOperand &factor) {
     OpBuilder b(&getContext());
-    // Windows are multiplied more often than they are read.
-    bool small = narrow || (constantOf(factor.get()) && !hasWindow(op));
+    // Windows are multiplied more often than they are read, and weights that
+    // stay in the second cache take longer to widen than to read.
+    bool small = narrow || (constantOf(factor.get()) && !hasWindow(op) &&
+                            gainsBySmallWeights(op, factor.get()));
     Type element = small ? Type(b.getBF16Type()) : Type(b.getF32Type());
     factor.set(rounder.round(factor.get(), element));
     widen(op, factor);

@@ -249,3 +249,37 @@ func.func @largest(%x: tensor<8x8x16xf32>) -> tensor<4x4x16xf32> {
   } -> tensor<4x4x16xf32>
   return %z : tensor<4x4x16xf32>
 }
+
+// -----
+
+#row = affine_map<(n, k) -> (k)>
+#columns = affine_map<(n, k) -> (k, n)>
+#sums = affine_map<(n, k) -> (n)>
+
+// Weights that each turn of a loop reads from the cache stay f32 where nothing multiplies bf16: 1 + 3 * 2^-8 is rounded all the same.
+// CHECK-LABEL: func @loop(
+// NARROW-DAG:    arith.constant dense<1.015630e+00> : tensor<8x8xbf16>
+// WIDE-DAG:      arith.constant dense<1.015625{{.*}}> : tensor<8x8xf32>
+// CHECK:         scf.for
+// NARROW:          linalg.generic {{.+}} ins(%{{.+}}, %{{.+}} : tensor<8xbf16>, tensor<8x8xbf16>)
+// WIDE:            linalg.generic {{.+}} ins(%{{.+}}, %{{.+}} : tensor<8xf32>, tensor<8x8xf32>)
+func.func @loop(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense<1.01171875> : tensor<8x8xf32>
+  %r = scf.for %i = %c0 to %c9 step %c1 iter_args(%a = %x) -> (tensor<8xf32>) {
+    %e = tensor.empty() : tensor<8xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+    %0 = linalg.generic {indexing_maps = [#row, #columns, #sums], iterator_types = ["parallel", "reduction"]}
+        ins(%a, %w : tensor<8xf32>, tensor<8x8xf32>) outs(%f : tensor<8xf32>) {
+    ^bb0(%g: f32, %h: f32, %s: f32):
+      %p = arith.mulf %g, %h : f32
+      %t = arith.addf %p, %s : f32
+      linalg.yield %t : f32
+    } -> tensor<8xf32>
+    scf.yield %0 : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}
