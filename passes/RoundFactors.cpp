@@ -58,21 +58,6 @@ bool isRoundedProduct(linalg::GenericOp op) {
 // The rewrite
 //===----------------------------------------------------------------------===//
 
-/// Lets the body of `op` compute with the elements of `input`, which may have
-/// become smaller, as f32.
-void widen(linalg::GenericOp op, OpOperand &input) {
-  Type element = getElementTypeOrSelf(input.get());
-  BlockArgument argument = op.getMatchingBlockArgument(&input);
-  if (argument.getType() == element)
-    return;
-  OpBuilder b(op.getContext());
-  argument.setType(element);
-  b.setInsertionPointToStart(op.getBody());
-  auto widened =
-      arith::ExtFOp::create(b, op.getLoc(), b.getF32Type(), argument);
-  argument.replaceAllUsesExcept(widened, widened);
-}
-
 /// Rounds values to `to`, each once.
 class Rounder {
 public:
@@ -186,7 +171,7 @@ void Rounder::roundWindow(linalg::GenericOp op, Type element) {
     return;
   OpOperand *image = op.getDpsInputOperand(0);
   image->set(round(image->get(), element));
-  widen(op, *image);
+  readWidened(op, *image);
 }
 
 /// An op that copies elements elsewhere, as a transpose; null for others.
@@ -320,7 +305,7 @@ private:
           reader.getNumReductionLoops() != 0)
         continue;
       use.set(rounded);
-      widen(reader, use);
+      readWidened(reader, use);
     }
   }
 
@@ -355,7 +340,7 @@ private:
     for (auto [input, product] : addends)
       if (product != last) {
         input->set(rounder.round(input->get(), element));
-        widen(op, *input);
+        readWidened(op, *input);
       }
     return last;
   }
@@ -391,7 +376,7 @@ private:
                             gainsBySmallWeights(op, factor.get()));
     Type element = small ? Type(b.getBF16Type()) : Type(b.getF32Type());
     factor.set(rounder.round(factor.get(), element));
-    widen(op, factor);
+    readWidened(op, factor);
   }
 
   /// To f16, where that saves time or costs none, and loses no more than
@@ -403,7 +388,7 @@ private:
         overflowsF16(cast<ElementsAttr>(weights.getValue())))
       return;
     factor.set(rounder.round(factor.get(), Float16Type::get(op.getContext())));
-    widen(op, factor);
+    readWidened(op, factor);
   }
 };
 

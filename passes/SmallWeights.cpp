@@ -1,6 +1,7 @@
 //===- SmallWeights.cpp - what gains by weights of 16 bits ----------------===//
 #include "passes/SmallWeights.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
@@ -32,6 +33,19 @@ bool gainsBySmallWeights(linalg::GenericOp product, Value weights) {
   bool stays = product->getParentOfType<LoopLikeOpInterface>() &&
                type.getNumElements() <= mostBytes / int64_t(sizeof(float));
   return !hasLargeWindow(product) && !stays;
+}
+
+void readWidened(linalg::GenericOp op, OpOperand &input) {
+  Type element = getElementTypeOrSelf(input.get());
+  BlockArgument argument = op.getMatchingBlockArgument(&input);
+  if (argument.getType() == element)
+    return;
+  OpBuilder b(op.getContext());
+  argument.setType(element);
+  b.setInsertionPointToStart(op.getBody());
+  auto widened =
+      arith::ExtFOp::create(b, op.getLoc(), b.getF32Type(), argument);
+  argument.replaceAllUsesExcept(widened, widened);
 }
 
 } // namespace keratin

@@ -16,6 +16,10 @@ bool hasWindow(mlir::linalg::GenericOp op);
 /// cache holds.
 bool gainsBySmallWeights(mlir::linalg::GenericOp product, mlir::Value weights);
 
+/// Lets the body of `op` compute with the elements of `input`, which may have
+/// become smaller, as f32.
+void readWidened(mlir::linalg::GenericOp op, mlir::OpOperand &input);
+
 } // namespace keratin
 
 #endif // KERATIN_PASSES_SMALLWEIGHTS_H

@@ -513,16 +513,8 @@ void HalfWidener::readHalves(linalg::GenericOp product) {
   if (!sourceOf(left) || !sourceOf(right))
     return;
   for (OpOperand *factor : {left, right}) {
-    Value source = sourceOf(factor);
-    BlockArgument argument = product.getMatchingBlockArgument(factor);
-    if (source == factor->get())
-      continue;
-    factor->set(source);
-    argument.setType(b.getBF16Type());
-    b.setInsertionPointToStart(product.getBody());
-    auto widened =
-        arith::ExtFOp::create(b, product.getLoc(), b.getF32Type(), argument);
-    argument.replaceAllUsesExcept(widened, widened);
+    factor->set(sourceOf(factor));
+    readWidened(product, *factor);
   }
 }
 

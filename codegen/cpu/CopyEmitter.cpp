@@ -1,5 +1,6 @@
 //===- CopyEmitter.cpp - loops that compute the elements of a box ---------===//
 #include "codegen/cpu/CopyEmitter.h"
+#include "codegen/cpu/Transposed.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -45,7 +46,6 @@ private:
   void tiles(unsigned dim, llvm::function_ref<void(unsigned)> body);
   void transposedTile(unsigned height, unsigned first, unsigned width);
   Value load(const Access &access, unsigned number, unsigned height);
-  SmallVector<Value> transpose(SmallVector<Value> rows);
   Value size(unsigned dim) {
     return ShapedType::isDynamic(shape[dim]) ? cast<Value>(box.sizes[dim])
                                              : kernel.index(shape[dim]);
@@ -372,26 +372,6 @@ Value CopyEmitter::load(const Access &access, unsigned number,
       b, loc, vector, zeros, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
 }
 
-/// The columns of a square of `rows`: blocks of 1, 2, 4 … that are opposite to
-/// each other across the diagonal change places.
-SmallVector<Value> CopyEmitter::transpose(SmallVector<Value> rows) {
-  for (unsigned half = 1; half < lanes; half *= 2)
-    for (unsigned number = 0; number < lanes; ++number) {
-      if (number & half)
-        continue;
-      Value &upper = rows[number], &lower = rows[number + half];
-      SmallVector<int64_t> first, second;
-      for (unsigned at = 0; at < lanes; ++at) {
-        first.push_back(at & half ? lanes + at - half : at);
-        second.push_back(at & half ? lanes + at : at + half);
-      }
-      Value left = vector::ShuffleOp::create(b, loc, upper, lower, first);
-      lower = vector::ShuffleOp::create(b, loc, upper, lower, second);
-      upper = left;
-    }
-  return rows;
-}
-
 /// `height` rows of `width` elements from the lane + `first` on: reads the
 /// operands along the rows and transposes them in registers.
 void CopyEmitter::transposedTile(unsigned height, unsigned first,
@@ -406,7 +386,7 @@ void CopyEmitter::transposedTile(unsigned height, unsigned first,
     SmallVector<Value> rows(lanes, zeros);
     for (unsigned number = 0; number < width; ++number)
       rows[number] = load(access, first + number, height);
-    rows = transpose(std::move(rows));
+    rows = keratin::transposed(b, loc, std::move(rows));
     reader.setLane(lane);
     for (unsigned number = 0; number < height; ++number) {
       Position place;
