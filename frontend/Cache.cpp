@@ -250,6 +250,11 @@ void set_cache_directory(std::optional<std::string> directory, uint64_t limit) {
   withShared([&](Shared &shared) { shared.limit = limit; });
 }
 
+std::optional<std::string> cache_directory_problem() {
+  std::optional<CacheStore> store = openStore();
+  return store ? store->problem() : std::nullopt;
+}
+
 CompileCacheStatistics compile_cache_statistics() {
   return withShared([](Shared &shared) { return shared.statistics; });
 }

@@ -123,11 +123,25 @@ std::string CacheStore::pathOf(const CacheKey &key) const {
   return path.str().str();
 }
 
+std::error_code CacheStore::makeDirectory() const {
+  return fs::create_directories(directory, /*IgnoreExisting=*/true,
+                                fs::owner_all);
+}
+
 bool CacheStore::isPrivate() const {
   struct stat status;
   return stat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
          status.st_uid == geteuid() &&
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::optional<std::string> CacheStore::problem() const {
+  if (std::error_code code = makeDirectory())
+    return "cannot make the directory '" + directory + "': " + code.message();
+  if (!isPrivate())
+    return "'" + directory +
+           "' is not a directory of this user that nobody else can write to";
+  return std::nullopt;
 }
 
 std::optional<CodeImage> CacheStore::load(const CacheKey &key) const {
@@ -149,10 +163,7 @@ void CacheStore::store(const CacheKey &key, const CodeImage &image) const {
   StringRef weights = image.weights->getBuffer();
   StringRef object = image.object->getBuffer();
   uint64_t bytes = sizeof(EntryHeader) + weights.size() + object.size();
-  if (bytes > limit ||
-      fs::create_directories(directory, /*IgnoreExisting=*/true,
-                             fs::owner_all) ||
-      !isPrivate())
+  if (bytes > limit || makeDirectory() || !isPrivate())
     return;
   EntryHeader header = {};
   std::memcpy(header.magic, entryMagic, sizeof entryMagic);

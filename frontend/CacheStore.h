@@ -23,9 +23,13 @@ public:
   /// Does what it can: a full disk only leaves the entry out. The images that
   /// were used least lately make room.
   void store(const CacheKey &key, const CodeImage &image) const;
+  /// Makes the directory unless it is there; if nothing can be kept in it, says
+  /// why in a sentence for the user.
+  std::optional<std::string> problem() const;
 
 private:
   std::string pathOf(const CacheKey &key) const;
+  std::error_code makeDirectory() const;
   /// Code of a directory that others can write to is not run.
   bool isPrivate() const;
   void evict() const;

@@ -73,7 +73,13 @@ void addLoopOptions(CLI::App &app, backend::CompileSettings &settings) {
 void addCacheOptions(CLI::App &app) {
   auto *directory = app.add_option_function<std::string>(
       "--cache-dir",
-      [](const std::string &path) { backend::set_cache_directory(path); },
+      [](const std::string &path) {
+        backend::set_cache_directory(path);
+        // Whoever names a directory wants it; the default is used if it can be.
+        if (std::optional<std::string> problem =
+                backend::cache_directory_problem())
+          throw CLI::ValidationError("--cache-dir", *problem);
+      },
       "where compiled kernels are kept and looked for; else "
       "$KERATIN_CACHE_DIR or ~/.cache/keratin");
   app.add_flag_callback(

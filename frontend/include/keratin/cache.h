@@ -38,6 +38,11 @@ std::optional<std::string> cache_directory();
 void set_cache_directory(std::optional<std::string> directory,
                          uint64_t limit = uint64_t(1) << 30);
 
+/// Makes cache_directory() unless it is there. If no code can be kept in it, as
+/// it cannot be made or other users can write to it, says so in a sentence for
+/// the user; kept in memory only, code has no such problem.
+std::optional<std::string> cache_directory_problem();
+
 /// Since the start of the process or the last reset.
 struct CompileCacheStatistics {
   uint64_t memoryHits = 0; ///< code that was in this process
