@@ -132,13 +132,20 @@ static Error checkNames(const llvm::Target &target, const TargetNames &names) {
   return Error::success();
 }
 
+/// Of those that LLVM knows, what objects are joined for (JoinObjects.cpp), in
+/// which pointers have 64 bits. Objects of others need sections of their own,
+/// or LLVM ends the process that asks it for some operations.
 static Error checkTriple(const Triple &triple) {
-  if (triple.isOSBinFormatELF() && triple.isArch64Bit() &&
-      triple.isLittleEndian())
+  bool isKnown = is_contained(
+      {Triple::x86_64, Triple::aarch64, Triple::loongarch64}, triple.getArch());
+  bool hasShortPointers =
+      triple.isX32() || triple.getEnvironment() == Triple::GNUILP32;
+  if (isKnown && !hasShortPointers && triple.isOSBinFormatELF())
     return Error::success();
   return createStringError("target '" + triple.str() +
-                           "' is not a little-endian 64-bit ELF target, such "
-                           "as x86_64-linux-gnu or aarch64-linux-gnu");
+                           "': code is generated for ELF objects of x86-64, "
+                           "AArch64 and LoongArch with pointers of 64 bits, "
+                           "such as x86_64-linux-gnu or aarch64-linux-gnu");
 }
 
 /// What the shape of the code depends on.
