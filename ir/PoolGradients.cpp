@@ -99,23 +99,79 @@ public:
     });
   }
 
-  /// Each window gives `dy` to the element whose number is `index`.
+  /// Each window of `x` gives `dy` to the first of its largest elements, which
+  /// is looked for where it is wanted: one op reads each window once, and
+  /// writes what its elements get. Windows are all that there is of x, and each
+  /// is by itself.
+  Value giveToLargest(Value x, Value dy) {
+    Shape split = splitShape(typeOf(x));
+    x = ReshapeOp::create(b, loc, x, split);
+    SmallVector<Value> elements;
+    SmallVector<int64_t> sizes;
+    for (const PooledAxis &axis : axes)
+      sizes.push_back(axis.size);
+    for (int64_t number : llvm::seq(llvm::product_of(sizes))) {
+      Shape starts(split.size(), 0), ends = split;
+      int64_t rest = number;
+      for (size_t i = axes.size(); i-- > 0; rest /= sizes[i]) {
+        int64_t phase = axes[i].axis + 1 + int64_t(i);
+        starts[phase] = rest % sizes[i];
+        ends[phase] = starts[phase] + 1;
+      }
+      Value element =
+          SliceOp::create(b, loc, x, starts, ends, Shape(split.size(), 1));
+      elements.push_back(BroadcastToOp::create(b, loc, element, split));
+    }
+    Value largest = elements.front();
+    for (Value element : ArrayRef(elements).drop_front())
+      largest = MaximumOp::create(b, loc, largest, element);
+    auto number = [&](int64_t value) -> Value {
+      return ConstantOp::create(
+          b, loc,
+          DenseElementsAttr::get(RankedTensorType::get({}, b.getI32Type()),
+                                 static_cast<int32_t>(value)));
+    };
+    // NaN is equal to nothing.
+    Value index = number(elements.size());
+    for (int64_t i = elements.size(); i-- > 0;) {
+      Value isLargest = EqualOp::create(b, loc, elements[i], largest);
+      index = SelectOp::create(b, loc, isLargest, number(i), index);
+    }
+    return giveTo(index, dy);
+  }
+
+  /// Each window gives `dy` to the element whose number is `index`, which may
+  /// have the axes of the phases.
   Value giveTo(Value index, Value dy) {
     Type integer = b.getI32Type();
     Value zero = createScalarLike(b, loc, dy, 0);
-    Value indices = padWindows(index, b.getI32IntegerAttr(-1));
+    bool hasPhases = typeOf(index).getRank() != typeOf(dy).getRank();
+    Value indices =
+        hasPhases ? index : padWindows(index, b.getI32IntegerAttr(-1));
     Value padded =
         padWindows(dy, b.getFloatAttr(typeOf(dy).getElementType(), 0));
     return sumOverTaps(dy, [&](ArrayRef<int64_t> taps) -> Value {
       Value numbers = perPhase(dy, taps, integer, [&](int64_t number) {
         return b.getI32IntegerAttr(static_cast<int32_t>(number));
       });
-      Value isHere = EqualOp::create(b, loc, atTap(indices, taps), numbers);
+      Value indicesHere = hasPhases ? indices : atTap(indices, taps);
+      Value isHere = EqualOp::create(b, loc, indicesHere, numbers);
       return SelectOp::create(b, loc, isHere, atTap(padded, taps), zero);
     });
   }
 
 private:
+  /// The shape of images of `type` with an axis for the phases behind each
+  /// spatial one.
+  Shape splitShape(RankedTensorType type) {
+    Shape shape(type.getShape());
+    for (const PooledAxis &axis : llvm::reverse(axes)) {
+      shape[axis.axis] = axis.windows;
+      shape.insert(shape.begin() + axis.axis + 1, axis.stride);
+    }
+    return shape;
+  }
+
   /// `perWindow` with windows that give `nothing` before the first and up to
   /// the last block.
   Value padWindows(Value perWindow, TypedAttr nothing) {
@@ -238,6 +294,20 @@ FailureOr<SmallVector<PooledAxis>> pooledAxes(PoolOp op) {
   return pooled;
 }
 
+/// Whether windows lie side by side, all elements of x are in the blocks of
+/// one, and to look at a window for each of its elements is little work.
+bool areSideBySide(ArrayRef<PooledAxis> axes) {
+  constexpr int64_t mostElements = 9;
+  int64_t elements = 1;
+  for (const PooledAxis &axis : axes) {
+    elements = llvm::SaturatingMultiply<uint64_t>(elements, axis.stride);
+    if (axis.taps() != 1 || axis.low != 0 ||
+        axis.windows * axis.stride != axis.extent)
+      return false;
+  }
+  return elements <= mostElements;
+}
+
 /// Fails where more windows see an element than there can be terms.
 LogicalResult requireFewTerms(Operation *op, ArrayRef<PooledAxis> axes) {
   constexpr int64_t mostTerms = 4096;
@@ -281,16 +351,22 @@ Values MaxPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
   FailureOr<SmallVector<PooledAxis>> axes = pooledAxes(*this);
   if (failed(axes) || failed(requireFewTerms(*this, *axes)))
     return {};
-  SmallVector<int64_t> poolSize, padding;
-  for (const PooledAxis &axis : *axes) {
-    poolSize.push_back(axis.size);
-    padding.append({axis.low, axis.high});
+  Value x = imageToLast(b, loc, getX(), format);
+  Value dy = imageToLast(b, loc, cotangents[0], format), dx;
+  WindowScatter scatter(b, loc, *axes);
+  if (areSideBySide(*axes)) {
+    dx = scatter.giveToLargest(x, dy);
+  } else {
+    SmallVector<int64_t> poolSize, padding;
+    for (const PooledAxis &axis : *axes) {
+      poolSize.push_back(axis.size);
+      padding.append({axis.low, axis.high});
+    }
+    Value index =
+        MaxPoolIndexOp::create(b, loc, x, imageToLast(b, loc, getY(), format),
+                               poolSize, getStrides(), padding);
+    dx = scatter.giveTo(index, dy);
   }
-  Value index = MaxPoolIndexOp::create(
-      b, loc, imageToLast(b, loc, getX(), format),
-      imageToLast(b, loc, getY(), format), poolSize, getStrides(), padding);
-  Value dy = imageToLast(b, loc, cotangents[0], format);
-  Value dx = WindowScatter(b, loc, *axes).giveTo(index, dy);
   return {sumLike(b, loc, imageFromLast(b, loc, dx, format), getX())};
 }
 
@@ -327,7 +403,22 @@ Values AvgPoolOp::vjp(OpBuilder &b, ValueRange cotangents) {
   int64_t together = 1;
   for (const PooledAxis &axis : *axes)
     together *= axis.taps();
-  if (together <= mostTogether) {
+  bool movesByOne = llvm::all_of(
+      *axes, [](const PooledAxis &axis) { return axis.stride == 1; });
+  if (together <= mostTogether && movesByOne) {
+    // The windows that see an element are a window as well.
+    Shape low(typeOf(dx).getRank(), 0), high = low;
+    SmallVector<int64_t> poolSize;
+    for (const PooledAxis &axis : *axes) {
+      low[axis.axis] = axis.size - 1 - axis.low;
+      high[axis.axis] = axis.extent + axis.low - axis.windows;
+      poolSize.push_back(axis.size);
+    }
+    dx = PadOp::create(b, loc, dx, low, high, b.getFloatAttr(element, 0));
+    dx = AvgPoolOp::create(b, loc, dx, poolSize, getStrides(),
+                           Shape(2 * axes->size(), 0), DataFormat::ChannelsLast,
+                           /*same=*/false);
+  } else if (together <= mostTogether) {
     int64_t size = 1;
     for (const PooledAxis &axis : *axes)
       size *= axis.size;

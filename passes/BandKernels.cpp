@@ -170,7 +170,8 @@ static bool isWindow(Link &link) {
 /// Whether `border` is nothing but that, which `window` does without.
 static bool isLeftOut(Link &border, Link &window) {
   func::FuncOp kernel = border.rows.kernel();
-  if (kernel->getAttrOfType<StringAttr>("ktn.kernel") != "pad")
+  if (kernel->getAttrOfType<StringAttr>("ktn.kernel") != "pad" ||
+      !kernel.getOps<linalg::GenericOp>().empty())
     return false;
   auto pads = kernel.getOps<tensor::PadOp>();
   return !pads.empty() &&

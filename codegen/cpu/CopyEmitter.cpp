@@ -18,7 +18,8 @@ public:
   CopyEmitter(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
               const VectorUnit &unit, std::optional<unsigned> axis)
       : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
-        box(box), copies(copies), lanes(unit.bits / 16), axis(axis) {
+        box(box), copies(copies), unit(unit), lanes(unit.bits / 16),
+        axis(axis) {
     for (const Copy &copy : copies)
       lanes = std::min(lanes, lanesOf(copy.source, unit));
     for (OpFoldResult size : box.sizes)
@@ -37,11 +38,16 @@ private:
   static bool hasFunction(linalg::GenericOp op);
   bool isBesideAxis() const;
   void findTransposed();
+  SmallVector<Access> accessesOfAll();
+  void findRepeated();
   void emitLoops(unsigned dim);
   int64_t shareStep(unsigned dim);
   void alongLane();
   void copy(int64_t offset, unsigned width, unsigned down = 0);
-  void prefetch(const Position &from, const Position &to, unsigned width);
+  void forEachRepeat(llvm::function_ref<void(ArrayRef<int64_t>)> body);
+  using Asked = SmallVector<std::pair<Value, Position>>;
+  void prefetch(const Position &from, const Position &to, unsigned width,
+                Asked &asked);
   int64_t lanesOfLine() const;
   void tiles(unsigned dim, llvm::function_ref<void(unsigned)> body);
   void transposedTile(unsigned height, unsigned first, unsigned width);
@@ -57,6 +63,7 @@ private:
   LaneReader reader;
   const Box &box;
   ArrayRef<Copy> copies;
+  const VectorUnit &unit;
   SmallVector<int64_t> shape;
   unsigned lanes;
   unsigned chains = 1; ///< vectors that are computed side by side
@@ -66,6 +73,9 @@ private:
   /// What is contiguous along the dimension `row` instead of the lane.
   SmallVector<Access> transposed;
   unsigned row = 0;
+  /// Dimensions of few elements that are all made of the same vectors, which
+  /// are read once for all of them: no loops.
+  SmallVector<unsigned> repeated;
 };
 } // namespace
 
@@ -80,10 +90,12 @@ void CopyEmitter::run() {
   }
   reader.setLane(lane);
   findTransposed();
+  findRepeated();
   SmallVector<int64_t> turns;
   for (unsigned dim = 0; dim < shape.size(); ++dim)
-    turns.push_back(ShapedType::isDynamic(shape[dim])
-                        ? shape[dim]
+    turns.push_back(ShapedType::isDynamic(shape[dim]) ? shape[dim]
+                    : llvm::is_contained(repeated, dim)
+                        ? 1
                         : llvm::divideCeil(shape[dim], shareStep(dim)));
   shared = kernel.pickShared(turns);
   if (shared && axis && !isBesideAxis())
@@ -119,19 +131,16 @@ bool CopyEmitter::isBesideAxis() const {
          shape[*axis] < whole[*axis] / 2;
 }
 
-/// Looks for operands whose neighbours along the lane are far apart, and which
-/// are contiguous along another dimension.
-void CopyEmitter::findTransposed() {
-  if (!lane || lanes < 4 || !llvm::isPowerOf2_32(lanes))
-    return;
+/// What all copies read, each once; nothing where their loops are not the axes
+/// of what is made.
+SmallVector<Access> CopyEmitter::accessesOfAll() {
   SmallVector<Access> accesses;
   for (const Copy &copy : copies) {
     auto op = copy.source.getDefiningOp<linalg::GenericOp>();
-    // The loops of all of them are the axes of what is made.
     if (!op || op.getNumReductionLoops() != 0 ||
         !op.getIndexingMapMatchingResult(cast<OpResult>(copy.source))
              .isIdentity())
-      return;
+      return {};
     for (const Access &access : accessesOf(kernel, op))
       if (llvm::none_of(accesses, [&](const Access &other) {
             return other.tensor == access.tensor &&
@@ -139,7 +148,42 @@ void CopyEmitter::findTransposed() {
           }))
         accesses.push_back(access);
   }
-  for (const Access &access : accesses) {
+  return accesses;
+}
+
+/// Looks for dimensions that nothing that is read along the lane depends on, as
+/// those of the pixels that an element of a gradient goes to. Each vector is
+/// computed once for so many stores as there are registers for.
+void CopyEmitter::findRepeated() {
+  constexpr int64_t mostTogether = 9;
+  if (!lane || !transposed.empty() || unit.littleCode)
+    return;
+  SmallVector<Access> accesses = accessesOfAll();
+  llvm::erase_if(
+      accesses, [&](const Access &access) { return !access.dependsOn(*lane); });
+  if (accesses.empty())
+    return;
+  int64_t together = 1;
+  for (unsigned dim = *lane; dim-- > 0;) {
+    bool isRepeated = shape[dim] > 1 && together * shape[dim] <= mostTogether &&
+                      dim != axis &&
+                      llvm::none_of(accesses, [&](const Access &access) {
+                        return access.dependsOn(dim);
+                      });
+    if (!isRepeated)
+      continue;
+    together *= shape[dim];
+    repeated.push_back(dim);
+  }
+  chains = std::max<int64_t>(chains / together, 1);
+}
+
+/// Looks for operands whose neighbours along the lane are far apart, and which
+/// are contiguous along another dimension.
+void CopyEmitter::findTransposed() {
+  if (!lane || lanes < 4 || !llvm::isPowerOf2_32(lanes))
+    return;
+  for (const Access &access : accessesOfAll()) {
     auto type = cast<RankedTensorType>(access.tensor.getType());
     if (laneAccess(type, access.position, *lane) != LaneAccess::Gather ||
         type.getElementType().isInteger(1))
@@ -178,7 +222,8 @@ void CopyEmitter::emitLoops(unsigned dim) {
     });
   if (dim == shape.size())
     return lane ? alongLane() : copy(0, 0);
-  if (dim == lane || (!transposed.empty() && dim == row))
+  if (dim == lane || (!transposed.empty() && dim == row) ||
+      llvm::is_contained(repeated, dim))
     return emitLoops(dim + 1);
   LaneReader::Scope scope(reader);
   if (shape[dim] == 1) {
@@ -247,33 +292,62 @@ void CopyEmitter::alongLane() {
     copy(done, extent - done);
 }
 
+/// Calls `body` with each place along the dimensions `repeated`.
+void CopyEmitter::forEachRepeat(
+    llvm::function_ref<void(ArrayRef<int64_t>)> body) {
+  int64_t number = 1;
+  for (unsigned dim : repeated)
+    number *= shape[dim];
+  for (int64_t repeat = 0; repeat < number; ++repeat) {
+    SmallVector<int64_t> place;
+    int64_t rest = repeat;
+    for (unsigned dim : repeated) {
+      place.push_back(rest % shape[dim]);
+      rest /= shape[dim];
+    }
+    body(place);
+  }
+}
+
 /// The elements from the lane + offset on, of a row further down.
 void CopyEmitter::copy(int64_t offset, unsigned width, unsigned down) {
   LaneReader::Scope scope(reader);
-  Position from, to;
-  for (unsigned dim = 0; dim < shape.size(); ++dim) {
-    AffineExpr expr = getAffineDimExpr(dim, b.getContext());
-    if (dim == lane)
-      expr = expr + offset;
-    else if (!transposed.empty() && dim == row)
-      expr = expr + down;
-    else if (!transposed.empty() && shape[dim] == 1)
-      expr = getAffineConstantExpr(0, b.getContext()); // as in an Access
-    from.push_back(expr);
-    std::optional<int64_t> known = getConstantIntValue(box.offsets[dim]);
-    AffineExpr shift = known ? getAffineConstantExpr(*known, b.getContext())
-                             : reader.symbol(cast<Value>(box.offsets[dim]));
-    to.push_back(canonical(from.back() + shift));
-  }
+  SmallVector<Position> from, to;
+  forEachRepeat([&](ArrayRef<int64_t> place) {
+    Position &first = from.emplace_back(), &target = to.emplace_back();
+    for (unsigned dim = 0; dim < shape.size(); ++dim) {
+      AffineExpr expr = getAffineDimExpr(dim, b.getContext());
+      auto *repeat = llvm::find(repeated, dim);
+      if (repeat != repeated.end())
+        expr = getAffineConstantExpr(place[repeat - repeated.begin()],
+                                     b.getContext());
+      else if (dim == lane)
+        expr = expr + offset;
+      else if (!transposed.empty() && dim == row)
+        expr = expr + down;
+      else if (!transposed.empty() && shape[dim] == 1)
+        expr = getAffineConstantExpr(0, b.getContext()); // as in an Access
+      first.push_back(expr);
+      std::optional<int64_t> known = getConstantIntValue(box.offsets[dim]);
+      AffineExpr shift = known ? getAffineConstantExpr(*known, b.getContext())
+                               : reader.symbol(cast<Value>(box.offsets[dim]));
+      target.push_back(canonical(first.back() + shift));
+    }
+  });
   // All are read before any is written, and share what they compute.
   SmallVector<Lanes> values;
-  for (const Copy &copy : copies)
-    values.push_back(isa<TensorType>(copy.source.getType())
-                         ? reader.read(copy.source, from, width)
-                         : Lanes{copy.source, {}});
-  for (auto [value, copy] : llvm::zip_equal(values, copies))
-    reader.write(value, copy.destination, to, width);
-  prefetch(from, to, width);
+  for (const Position &position : from)
+    for (const Copy &copy : copies)
+      values.push_back(isa<TensorType>(copy.source.getType())
+                           ? reader.read(copy.source, position, width)
+                           : Lanes{copy.source, {}});
+  const Lanes *value = values.begin();
+  for (const Position &position : to)
+    for (const Copy &copy : copies)
+      reader.write(*value++, copy.destination, position, width);
+  Asked asked;
+  for (auto [position, target] : llvm::zip_equal(from, to))
+    prefetch(position, target, width, asked);
 }
 
 /// Asks for what is read and written some vectors behind `from` and `to`. A
@@ -282,21 +356,20 @@ void CopyEmitter::copy(int64_t offset, unsigned width, unsigned down) {
 /// is many operations, or others use the same caches. Nearer memory is as fast
 /// with it as without.
 void CopyEmitter::prefetch(const Position &from, const Position &to,
-                           unsigned width) {
+                           unsigned width, Asked &asked) {
   constexpr int64_t leastBytes = 128 << 10;
   constexpr int64_t bytesRead = 2 << 10, bytesWritten = 1 << 10;
   if (width == 0 || !lane || !transposed.empty())
     return;
-  SmallVector<std::pair<Value, Position>> seen;
   auto ask = [&](Value memref, ArrayRef<AffineExpr> place, bool isWrite) {
     auto type = cast<MemRefType>(memref.getType());
     int64_t bytes = bytesOfElement(type);
     std::pair<Value, Position> key(memref, place);
-    if (bytes == 0 || llvm::is_contained(seen, key) ||
+    if (bytes == 0 || llvm::is_contained(asked, key) ||
         laneAccess(type, place, *lane) != LaneAccess::Contiguous ||
         (type.hasStaticShape() && type.getNumElements() < leastBytes / bytes))
       return;
-    seen.push_back(key);
+    asked.push_back(key);
     int64_t ahead = (isWrite ? bytesWritten : bytesRead) / bytes;
     reader.prefetch(memref, place, unsigned(ahead), width, isWrite);
   };

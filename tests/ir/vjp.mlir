@@ -120,20 +120,47 @@ func.func @conv_kernel_grad(%x: tensor<?x9x4xf32>, %z: tensor<?x5x6xf32>, %w: te
   return %2#0, %2#1 : tensor<?x9x4xf32>, tensor<?x5x6xf32>
 }
 
-// Windows that do not overlap have one tap: each phase is compared with where
-// the maximum is. No element is moved but by the reshape.
+// Windows that do not overlap have one tap. Those side by side are looked at for
+// each of their elements: no index is kept, and y is not read.
 // CHECK-LABEL: func @max_pool(
 // CHECK-SAME:    %[[X:.+]]: tensor<?x8x4xf32>
 // CHECK-DAG:     %[[NUMBERS:.+]] = ktn.constant {{.+}} : tensor<1x1x2x1xi32>
-// CHECK-DAG:     %[[Y:.+]] = ktn.max_pool %[[X]]
-// CHECK:         %[[INDEX:.+]] = ktn.max_pool_index %[[X]], %[[Y]]
-// CHECK:         %[[AT:.+]] = ktn.expand_dims %[[INDEX]], [2]
-// CHECK:         ktn.equal %[[AT]], %[[NUMBERS]]
+// CHECK-DAG:     %[[SPLIT:.+]] = ktn.reshape %[[X]] {{.*}} -> tensor<?x4x2x4xf32>
+// CHECK-DAG:     %[[LARGEST:.+]] = ktn.maximum {{.+}} : tensor<?x4x2x4xf32>
+// CHECK:         ktn.equal {{.+}}, %[[LARGEST]]
+// CHECK:         %[[SECOND:.+]] = ktn.select {{.+}} -> tensor<?x4x2x4xi32>
+// CHECK:         %[[INDEX:.+]] = ktn.select {{.+}}, {{.+}}, %[[SECOND]]
+// CHECK:         ktn.equal %[[INDEX]], %[[NUMBERS]]
 // CHECK:         ktn.select
-// CHECK-NOT:     ktn.slice
+// CHECK-NOT:     ktn.max_pool_index
 // CHECK:         ktn.reshape
 func.func @max_pool(%x: tensor<?x8x4xf32>) -> tensor<?x8x4xf32> {
   %0 = ktn.max_pool %x size [2] strides [2] padding [0, 0] channels_last : tensor<?x8x4xf32> -> tensor<?x4x4xf32>
   %1 = ktn.gradients %0 wrt %x : tensor<?x4x4xf32> wrt tensor<?x8x4xf32>
   return %1 : tensor<?x8x4xf32>
+}
+
+// Where windows do not meet all elements the number of the largest one is kept.
+// CHECK-LABEL: func @max_pool_with_rest(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x9x4xf32>
+// CHECK-DAG:     %[[NUMBERS:.+]] = ktn.constant {{.+}} : tensor<1x1x2x1xi32>
+// CHECK-DAG:     %[[Y:.+]] = ktn.max_pool %[[X]]
+// CHECK:         %[[INDEX:.+]] = ktn.max_pool_index %[[X]], %[[Y]]
+// CHECK:         ktn.equal {{.+}}, %[[NUMBERS]]
+// CHECK:         ktn.select
+// CHECK:         ktn.reshape
+func.func @max_pool_with_rest(%x: tensor<?x9x4xf32>) -> tensor<?x9x4xf32> {
+  %0 = ktn.max_pool %x size [2] strides [2] padding [0, 0] channels_last : tensor<?x9x4xf32> -> tensor<?x4x4xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<?x4x4xf32> wrt tensor<?x9x4xf32>
+  return %1 : tensor<?x9x4xf32>
+}
+
+// The windows of a mean that see an element are a window as well.
+// CHECK-LABEL: func @avg_pool_by_one(
+// CHECK:         %[[DY:.+]] = ktn.pad {{.+}} low [0, 2, 0] high [0, 2, 0]
+// CHECK:         ktn.avg_pool %[[DY]] size [3] strides [1] padding [0, 0]
+func.func @avg_pool_by_one(%x: tensor<?x9x4xf32>) -> tensor<?x9x4xf32> {
+  %0 = ktn.avg_pool %x size [3] strides [1] padding [0, 0] channels_last : tensor<?x9x4xf32> -> tensor<?x7x4xf32>
+  %1 = ktn.gradients %0 wrt %x : tensor<?x7x4xf32> wrt tensor<?x9x4xf32>
+  return %1 : tensor<?x9x4xf32>
 }

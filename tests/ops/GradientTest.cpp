@@ -299,6 +299,20 @@ TEST(MaxPoolGradient, IsNowhereInThePaddingNorWhereAllIsNaN) {
   }
 }
 
+TEST(MaxPoolGradient, IsNowhereInAWindowWithNaN) {
+  K::GraphScope scope;
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float least = -std::numeric_limits<float>::infinity();
+  K::Tensor x = K::placeholder({1, 6, 1});
+  K::Tensor y = K::pool1d(x, 2, 2, "valid", "channels_last", "max");
+  K::Function gradient = K::function({x}, K::gradients(y, {x}));
+  Array image = Array::of<float>({1, 6, 1}, {nan, 1, least, least, 2, nan});
+  Array actual = gradient({image})[0];
+  std::vector<float> expected = {0, 0, 1, 0, 0, 0};
+  for (int64_t i = 0; i < actual.size(); ++i)
+    EXPECT_EQ(actual.at(i), expected[i]) << "element " << i;
+}
+
 /// A window that covers all from every position, with a hundred thousand times
 /// as much padding as there is image.
 TEST(PoolGradient, CostsNoMoreForWindowsFarLargerThanTheImage) {

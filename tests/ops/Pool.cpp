@@ -134,6 +134,8 @@ static std::vector<Row> poolVariants() {
            {"pool1d", {9}, {2}, {2}, false},
            {"pool2d_overlapping", {5, 4}, {3, 2}, {1, 1}, true},
            {"pool2d_wide", {9, 3}, {7, 1}, {1, 2}, false},
+           {"pool2d_side_by_side", {6, 4}, {2, 2}, {2, 2}, false},
+           {"pool2d_with_gaps", {9, 4}, {3, 1}, {3, 2}, false},
            {"pool3d", {4, 5, 3}, {2, 2, 3}, {2, 1, 2}, true},
        })
     for (bool isMax : {true, false})
