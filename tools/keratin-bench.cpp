@@ -231,7 +231,9 @@ int main(int argc, char **argv) {
   try {
     // The peak is that of one core.
     K::set_num_threads(1);
-    benchmark::RunSpecifiedBenchmarks();
+    // The library says on its own why a filter matches nothing.
+    if (benchmark::RunSpecifiedBenchmarks() == 0)
+      return EXIT_FAILURE;
   } catch (const keratin::Error &error) {
     std::fprintf(stderr, "keratin-bench: %s\n", error.what());
     return EXIT_FAILURE;

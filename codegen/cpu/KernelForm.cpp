@@ -22,16 +22,20 @@ static bool isElement(Type type) {
          type.isF64();
 }
 
-/// Whether `type` is a tensor of elements, not more than can be counted in
-/// bits.
+/// Whether `type` is a tensor of elements.
 static bool isTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !isElement(tensor.getElementType()))
-    return false;
+  return tensor && isElement(tensor.getElementType());
+}
+
+/// Whether the elements of `type` can be counted in bits.
+static bool isCountable(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
   std::optional<int64_t> bits = 64;
-  for (int64_t extent : tensor.getShape())
-    if (!ShapedType::isDynamic(extent) && extent != 0)
-      bits = bits ? llvm::checkedMul(*bits, extent) : std::nullopt;
+  if (tensor)
+    for (int64_t extent : tensor.getShape())
+      if (!ShapedType::isDynamic(extent) && extent != 0)
+        bits = bits ? llvm::checkedMul(*bits, extent) : std::nullopt;
   return bits.has_value();
 }
 
@@ -52,11 +56,16 @@ static LogicalResult verifySignature(func::FuncOp kernel) {
   unsigned results = kernel.getNumResults();
   if (results == 0 || results > kernel.getNumArguments())
     return kernel.emitError("a kernel has a destination for each result");
-  for (auto [number, type] : llvm::enumerate(kernel.getArgumentTypes()))
+  for (auto [number, type] : llvm::enumerate(kernel.getArgumentTypes())) {
     if (!isTensor(type) && !isNumber(type))
       return kernel.emitError("argument #")
              << number << " is a " << type
              << ", neither a number nor a tensor of numbers";
+    if (!isCountable(type))
+      return kernel.emitError("argument #")
+             << number << " is a " << type
+             << ", more bytes than a process can address";
+  }
   for (auto [result, destination] :
        llvm::zip_equal(kernel.getResultTypes(),
                        kernel.getArgumentTypes().take_back(results)))
@@ -160,9 +169,13 @@ static LogicalResult verifyPad(tensor::PadOp op) {
 
 static LogicalResult verifyOp(Operation &op) {
   for (Type type :
-       llvm::concat<Type>(op.getOperandTypes(), op.getResultTypes()))
+       llvm::concat<Type>(op.getOperandTypes(), op.getResultTypes())) {
     if (!isTensor(type) && !isNumber(type))
       return op.emitError("is not an op of a kernel: it has a ") << type;
+    if (!isCountable(type))
+      return op.emitError("has a ")
+             << type << ", more bytes than a process can address";
+  }
   if (auto dim = dyn_cast<tensor::DimOp>(op))
     return verifyDim(dim);
   if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))

@@ -273,7 +273,15 @@ func.func private @wide_border(%x: tensor<?xf32>, %out: tensor<?xf32>) -> tensor
 
 // -----
 
-// expected-error @+1 {{argument #0 is a 'tensor<3037000500x3037000500xf32>', neither a number nor a tensor of numbers}}
+// expected-error @+1 {{argument #0 is a 'tensor<3037000500x3037000500xf32>', more bytes than a process can address}}
 func.func private @huge(%x: tensor<3037000500x3037000500xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {ktn.kernel = "elementwise"} {
+  return %out : tensor<4xf32>
+}
+
+// -----
+
+func.func private @huge_inside(%x: tensor<?x?xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {ktn.kernel = "elementwise"} {
+  // expected-error @+1 {{has a 'tensor<3037000500x3037000500xf32>', more bytes than a process can address}}
+  %0 = tensor.empty() : tensor<3037000500x3037000500xf32>
   return %out : tensor<4xf32>
 }
