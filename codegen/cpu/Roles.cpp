@@ -440,10 +440,14 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
       return access.operand != tiling.blocked && shares(access);
     });
     TileSize size = productTile(rows, vectors, {most, mostVectors}, unit, far);
-    int64_t count = rows.value_or(manyRows);
-    // Rows of unknown number cost the code of a ladder as well.
-    double perRow = double(productCost(count, vectors.value_or(1), size)) /
-                    double(count) * (rows ? 1 : 1.1);
+    auto costPerRow = [&](int64_t count) {
+      return double(productCost(count, vectors.value_or(1), size)) /
+             double(count);
+    };
+    // Of unknown number, as samples of a batch, there may be many, but often
+    // there is one: then each turn of the loops outside reads all weights.
+    double perRow =
+        rows ? costPerRow(*rows) : (costPerRow(manyRows) + costPerRow(1)) / 2;
     if (tiling.row && perRow > .97 * best)
       continue;
     tiling.row = loop;

@@ -101,12 +101,12 @@ struct Tiling {
   /// How many packed blocks the columns of a tile are, which it reads side by
   /// side: each is a stream of memory that is fetched ahead for itself.
   unsigned streams = 1;
-  unsigned streamsOfOneRow = 1; ///< where `mayHaveFewRows`
+  unsigned streamsOfOneRow = 1; ///< where there may be one, or more
   /// In how many runs side by side weights that come from memory are asked for
   /// (runsAtOnce): those of the next block, or where `tilesOfPrefetch` is 0
   /// those a little ahead.
   int64_t runs = 1;
-  /// Whether there may be one tile of rows, or many.
+  /// Whether there may be one tile of rows, or many, for large weights.
   bool mayHaveFewRows = false;
   /// Whether calls go through the blocks of columns in turns from the first to
   /// the last and from the last to the first (Kernel::goesBack).

@@ -548,16 +548,24 @@ void fillBlocks(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
 /// one tile of rows, which asks for weights in many runs, and for many tiles.
 /// One needs no blocks of the reduction: between those sums are in memory as
 /// they are in registers, so results are the same.
-static void emitFewOrManyRows(Kernel &kernel, linalg::GenericOp root,
-                              const Tiling &tiling, ArrayRef<Output> outputs) {
+static void emitForNumberOfRows(Kernel &kernel, linalg::GenericOp root,
+                                const Tiling &tiling,
+                                ArrayRef<Output> outputs) {
   OpBuilder &b = kernel.builder();
-  auto areAtMost = [&](int64_t rows) {
-    Value areFew = arith::CmpIOp::create(
+  OpBuilder::InsertionGuard guard(b);
+  auto emit = [&](const Tiling &tiling) {
+    TileEmitter(kernel, root, tiling, outputs).run();
+  };
+  auto emitUpTo = [&](int64_t rows, const Tiling &tiling) {
+    Value areAtMost = arith::CmpIOp::create(
         b, kernel.loc(), arith::CmpIPredicate::ule,
         kernel.loopExtent(root, *tiling.row), kernel.index(rows));
-    return scf::IfOp::create(b, kernel.loc(), areFew, /*withElse=*/true);
+    auto branch =
+        scf::IfOp::create(b, kernel.loc(), areAtMost, /*withElse=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    emit(tiling);
+    b.setInsertionPointToStart(branch.elseBlock());
   };
-  scf::IfOp branch = areAtMost(tiling.size.rows);
   Tiling few = tiling;
   few.runs = runsAtOnce;
   few.tilesOfPrefetch = 0;
@@ -566,27 +574,22 @@ static void emitFewOrManyRows(Kernel &kernel, linalg::GenericOp root,
   few.nextBlocks.clear();
   few.rowsAhead.reset();
   few.copied.reset();
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.elseBlock());
-  TileEmitter(kernel, root, tiling, outputs).run();
-  b.setInsertionPointToStart(branch.thenBlock());
   if (tiling.streamsOfOneRow > 1) {
     Tiling one = few;
     one.runs = 1;
     one.streams = tiling.streamsOfOneRow;
     one.size = {1, tiling.size.vectors * one.streams};
-    scf::IfOp isOne = areAtMost(1);
-    b.setInsertionPointToStart(isOne.thenBlock());
-    TileEmitter(kernel, root, one, outputs).run();
-    b.setInsertionPointToStart(isOne.elseBlock());
+    emitUpTo(1, one);
   }
-  TileEmitter(kernel, root, few, outputs).run();
+  if (tiling.mayHaveFewRows)
+    emitUpTo(tiling.size.rows, few);
+  emit(tiling);
 }
 
 void emitTiles(Kernel &kernel, linalg::GenericOp root, const Tiling &tiling,
                ArrayRef<Output> outputs) {
-  if (tiling.mayHaveFewRows)
-    emitFewOrManyRows(kernel, root, tiling, outputs);
+  if (tiling.mayHaveFewRows || tiling.streamsOfOneRow > 1)
+    emitForNumberOfRows(kernel, root, tiling, outputs);
   else
     TileEmitter(kernel, root, tiling, outputs).run();
   // Between blocks of a reduction the output has sums where an argument is

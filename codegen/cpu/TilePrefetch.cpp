@@ -401,7 +401,9 @@ void TileEmitter::prefetchWindow() {
 /// Weights that come from memory and meet few rows, which one run of memory
 /// brings too slowly. One tile of rows reads each block once: it reads some of
 /// them side by side, a line or more of each in a step, or asks for what is
-/// near. More tiles ask for the next block.
+/// near. More tiles ask for the next block. Where there may be one row or more,
+/// the sums of one block would be too few for the latency of an FMA, however
+/// small the weights are.
 void Classifier::pickRuns() {
   constexpr int64_t leastBytes = 2 << 20, nearBytes = 256 << 10;
   constexpr int64_t line = 64;
@@ -412,20 +414,22 @@ void Classifier::pickRuns() {
   for (const Tiling::Level &level : tiling.levels)
     if (level.kind != Tiling::Kind::Columns && level.loop != tiling.row)
       rows *= extent(level.loop).value_or(rowsOfRuns + 1);
-  if (all < nearBytes ||
-      !llvm::all_of(
-          tiling.reductions,
-          [&](unsigned loop) { return blockedDependsOn(loop); }))
+  if (!llvm::all_of(tiling.reductions,
+                    [&](unsigned loop) { return blockedDependsOn(loop); }))
     return;
   bool wholeLines = tiling.size.vectors % vectorsOfStream() == 0;
   if (tiling.row && !extent(*tiling.row)) {
-    tiling.mayHaveFewRows = rows == 1 && all >= leastBytes;
+    if (rows != 1)
+      return;
+    tiling.mayHaveFewRows = all >= leastBytes;
     unsigned streams = unit.registers / 2 / tiling.size.vectors;
-    if (wholeLines && streams >= fewestStreams)
+    bool isOneBlock =
+        extent(tiling.lane) <= int64_t(tiling.lanes) * tiling.size.vectors;
+    if (!isOneBlock && wholeLines && streams >= fewestStreams)
       tiling.streamsOfOneRow = streams;
     return;
   }
-  if (tiling.inBlocks())
+  if (tiling.inBlocks() || all < nearBytes)
     return;
   rows *= tiling.row ? *extent(*tiling.row) : 1;
   int64_t bytes = int64_t(tiling.size.vectors) * tiling.lanes * bytesInBlock();

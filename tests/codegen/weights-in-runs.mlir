@@ -131,14 +131,16 @@ func.func private @many_rows(%x: tensor<96x768xf32>, %w: tensor<768x768xf32> {kt
 // eight runs side by side, and many as many do. Where tiles are narrow there is
 // code for one row, too, which reads several of their blocks.
 // AVX2-LABEL: func private @open_rows(
-// AVX2:         scf.if
-// AVX2:           %[[ONE:.+]] = arith.cmpi ule, %{{.+}}, %c1
-// AVX2:           scf.if %[[ONE]] {
-// AVX2-NOT:         memref.prefetch
-// AVX2:           } else {
-// AVX2:             memref.prefetch {{.+}}, read, locality<3>, data
+// AVX2:         %[[ONE:.+]] = arith.cmpi ule, %{{.+}}, %c1
+// AVX2:         scf.if %[[ONE]] {
+// AVX2-NOT:       memref.prefetch
 // AVX2:         } else {
-// AVX2:           memref.prefetch {{.+}}, read, locality<2>, data
+// AVX2:           %[[FEW:.+]] = arith.cmpi ule, %{{.+}}, %c{{[0-9]+}}
+// AVX2:           scf.if %[[FEW]] {
+// AVX2:             memref.prefetch {{.+}}, read, locality<3>, data
+// AVX2:           } else {
+// AVX2-NOT:         locality<3>
+// AVX2:             memref.prefetch {{.+}}, read, locality<2>, data
 // CHECK-LABEL: func private @open_rows(
 // CHECK:         %[[FEW:.+]] = arith.cmpi ule, %{{.+}}, %c{{[0-9]+}}
 // CHECK:         scf.if %[[FEW]] {
@@ -159,4 +161,30 @@ func.func private @open_rows(%x: tensor<?x768xf32>, %w: tensor<768x768xf32> {ktn
     linalg.yield %t : f32
   } -> tensor<?x768xf32>
   return %sum : tensor<?x768xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// Of small weights too: eight chains of sums hide the latency of an FMA.
+// AVX2-LABEL: func private @open_rows_of_small_weights(
+// AVX2:         %[[ONE:.+]] = arith.cmpi ule, %{{.+}}, %c1
+// AVX2:         scf.if %[[ONE]] {
+// AVX2:           scf.for {{.+}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// AVX2:         } else {
+// AVX2-NOT:       scf.if
+func.func private @open_rows_of_small_weights(%x: tensor<?x64xf32>, %w: tensor<64x128xf32> {ktn.constant}, %out: tensor<?x128xf32>) -> tensor<?x128xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<?x128xf32>) -> tensor<?x128xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x64xf32>, tensor<64x128xf32>) outs(%start : tensor<?x128xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<?x128xf32>
+  return %sum : tensor<?x128xf32>
 }
