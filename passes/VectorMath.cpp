@@ -30,6 +30,7 @@ namespace keratin {
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 static constexpr double notANumber = std::numeric_limits<double>::quiet_NaN();
 static constexpr double log2E = 1.4426950408889634;
+static constexpr double ln2 = 0.6931471805599453;
 static constexpr double twoOverPi = 0.63661977236758138;
 
 VectorMath::VectorMath(OpBuilder &builder, Location loc, Type type,
@@ -312,11 +313,18 @@ Value VectorMath::exactFma(Value x, Value y, Value z) {
 // Exponentials
 //===----------------------------------------------------------------------===//
 
-VectorMath::Reduced VectorMath::reduceByLn2(Value x) {
+VectorMath::Reduced VectorMath::reduceByLn2(Value x, bool negated) {
+  Value shifted = fma(x, negated ? -log2E : log2E, table.magic);
+  Value k = sub(shifted, constant(table.magic));
+  Value r = fma(k, -table.ln2High, negated ? negate(x) : x);
+  return {shifted, k, fma(k, -table.ln2Low, r)};
+}
+
+/// The same with ln 2 in one number.
+VectorMath::Reduced VectorMath::reduceNear(Value x) {
   Value shifted = fma(x, log2E, table.magic);
   Value k = sub(shifted, constant(table.magic));
-  Value r = fma(k, -table.ln2High, x);
-  return {shifted, k, fma(k, -table.ln2Low, r)};
+  return {shifted, k, fma(k, -ln2, x)};
 }
 
 /// e^r - 1.
@@ -390,22 +398,34 @@ Value VectorMath::expm1(Value x) {
   return withSignOf(value, x);
 }
 
-/// -m / (2 + m) with m = expm1(-2 |x|).
+/// m / (m + 2) with m = expm1(2 x). A k that is rounded is off by too little to
+/// be seen beside an m of 2^k - 1. The sign is that of the quotient but for
+/// zeros.
 Value VectorMath::tanh(Value x) {
-  Value y = atLeast(mul(abs(x), constant(-2.0)), table.expm1Low);
-  Reduced reduced = reduceByLn2(y);
+  Value y = atLeast(atMost(add(x, x), -table.expm1Low), table.expm1Low);
+  Reduced reduced = isDouble() || !target.fma ? reduceByLn2(y) : reduceNear(y);
   Value scale = powerOfTwo(asInteger(reduced.shifted));
   Value m =
       fma(scale, expTail(reduced.r, table.expm1), sub(scale, constant(1.0)));
-  return withSignOf(abs(quotient(m, add(m, constant(2.0)))), x);
+  return withSignOf(quotient(m, add(m, constant(2.0))), x);
 }
 
-/// z / (1 + z) with z = e^x, which is far from overflow where that rounds to 1.
+/// 1 / (1 + e^-x), far from overflow where that rounds to 1. Both sides of the
+/// quotient are times a constant with which no e^-x overflows: results
+/// underflow gradually. 1 is added to the power of two while the polynomial is
+/// computed.
 Value VectorMath::sigmoid(Value x) {
-  Reduced reduced =
-      reduceByLn2(atLeast(atMost(x, table.sigmoidIsOne), table.expLow));
-  Value z = expOfReduced(reduced);
-  return quotient(z, add(z, constant(1.0)));
+  x = atLeast(atMost(x, table.sigmoidIsOne), table.expLow);
+  if (hasIntrinsics()) {
+    Value z = expOfReduced(reduceByLn2(x));
+    return quotient(z, add(z, constant(1.0)));
+  }
+  double small = std::ldexp(1.0, -3 * table.mantissaBits);
+  Reduced reduced = reduceByLn2(x, /*negated=*/true);
+  Value scale = powerOfTwo(asInteger(reduced.shifted), small);
+  Value sum =
+      fma(expTail(reduced.r, table.exp), scale, add(scale, constant(small)));
+  return div(constant(small), sum);
 }
 
 /// Nobody asks for the digits of a number that is small beside x + 1, so the

@@ -139,7 +139,8 @@ private:
   Pair orderedSum(mlir::Value a, mlir::Value b);
   mlir::Value exactFma(mlir::Value a, mlir::Value b, mlir::Value c);
 
-  Reduced reduceByLn2(mlir::Value x);
+  Reduced reduceByLn2(mlir::Value x, bool negated = false);
+  Reduced reduceNear(mlir::Value x);
   mlir::Value expTail(mlir::Value r, llvm::ArrayRef<double> coefficients);
   mlir::Value expOfReduced(const Reduced &reduced);
   mlir::Value scaledExp(mlir::Value x, mlir::Value low);

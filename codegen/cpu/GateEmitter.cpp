@@ -59,6 +59,7 @@ private:
   Sums startSums();
   Sums reduce(ArrayRef<unsigned> loops, ValueRange sums);
   Sums step(ValueRange sums);
+  int64_t stepsOfTurn();
   void finish(ValueRange sums);
   Position resultPlace(unsigned row, unsigned column);
   void writeResults(ArrayRef<std::pair<unsigned, unsigned>> vectors);
@@ -98,14 +99,14 @@ void GateEmitter::packWeights() {
 /// Whether calls are to begin with what the one before them left in the second
 /// cache, which holds a part of the weights: they are read once by each.
 bool GateEmitter::alternates() {
-  constexpr int64_t leastBytes = 1 << 20, mostBytes = 16 << 20;
+  constexpr int64_t mostBytes = 16 << 20;
   int64_t bytes = llvm::product_of(
       cast<MemRefType>(kernel.memrefOf(weights->get()).getType()).getShape());
   bytes *=
       getElementTypeOrSelf(weights->get().getType()).getIntOrFloatBitWidth() /
       8;
   return gate == 1 && staticLoopExtent(root, 0) == int64_t(mostRows) &&
-         bytes >= leastBytes && bytes <= mostBytes;
+         bytes >= farBytes && bytes <= mostBytes;
 }
 
 unsigned GateEmitter::width(unsigned column) {
@@ -266,15 +267,37 @@ GateEmitter::Sums GateEmitter::startSums() {
   return sums;
 }
 
+/// How many steps of the reduction a turn of its loop has. The end of a loop of
+/// some 30 turns is foreseen, that of a longer one costs each tile some 20
+/// cycles.
+int64_t GateEmitter::stepsOfTurn() {
+  constexpr int64_t mostOperations = 96;
+  int64_t extent = staticLoopExtent(root, reductions.back());
+  if (ShapedType::isDynamic(extent))
+    return 1;
+  int64_t most =
+      std::min(mostSteps, mostOperations / int64_t(rows * gates * columns));
+  int64_t steps = 1;
+  while (2 * steps <= most && extent % (2 * steps) == 0)
+    steps *= 2;
+  return steps;
+}
+
 GateEmitter::Sums GateEmitter::reduce(ArrayRef<unsigned> loops,
                                       ValueRange sums) {
   if (loops.empty())
     return step(sums);
+  int64_t turn = loops.size() == 1 ? stepsOfTurn() : 1;
   return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
-                  kernel.index(1), sums, [&](Value iv, ValueRange inner) {
-                    LaneReader::Scope scope(reader);
-                    reader.bind(loops[0], iv);
-                    return reduce(loops.drop_front(), inner);
+                  kernel.index(turn), sums, [&](Value iv, ValueRange before) {
+                    Sums inner(before);
+                    for (int64_t number = 0; number < turn; ++number) {
+                      LaneReader::Scope scope(reader);
+                      reader.bind(loops[0],
+                                  kernel.plus(iv, kernel.index(number)));
+                      inner = reduce(loops.drop_front(), inner);
+                    }
+                    return inner;
                   });
 }
 

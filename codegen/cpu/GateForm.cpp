@@ -153,6 +153,9 @@ bool GateMatcher::matches() {
   if (mostRowsFitting() == 0)
     return false;
   pickHeights();
+  farBytes = std::min(farBytes, unit.secondCache());
+  if (unit.littleCode)
+    mostSteps = 1;
   // One row alone needs more sums to hide the latency of each.
   constexpr int64_t sumsInFlight = 8;
   if (mostRows * gates < sumsInFlight && units >= 2 * int64_t(lanes) &&

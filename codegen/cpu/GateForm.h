@@ -27,6 +27,9 @@ struct GateForm {
   /// Whether the sums of all rows of a block go to memory, and the results are
   /// computed from there.
   bool sumsInMemory = false;
+  /// From so many bytes on weights do not all stay in the second cache.
+  int64_t farBytes = 1 << 20;
+  int64_t mostSteps = 8; ///< of the last reduction in a turn of its loop
 };
 
 /// Nothing where the kernel has another form.

@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16" --split-input-file | FileCheck %s --check-prefix=AVX2
 
 // What is added to the sums is asked for in front of the product: it may come
 // from far. What follows from the gates is computed for four rows as for one,
@@ -140,6 +141,37 @@ func.func private @alternating(%x: tensor<1x256xf32>, %w: tensor<256x4x256xf32> 
   } -> tensor<1x4x256xf32>
   %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, 0, n)>, affine_map<(m, n) -> (m, 3, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
       ins(%sum, %sum : tensor<1x4x256xf32>, tensor<1x4x256xf32>) outs(%out : tensor<1x256xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %p = arith.mulf %a, %c : f32
+    linalg.yield %p : f32
+  } -> tensor<1x256xf32>
+  return %y : tensor<1x256xf32>
+}
+
+// -----
+
+// The same of 768 KB, which a second cache of 512 KB does not hold and one of 2 MB
+// does. A turn has as many steps as are some 96 operations and divide all of
+// them.
+// CHECK-LABEL: func private @of_three_gates(
+// CHECK-NOT:     ktn.kept
+// CHECK:         scf.for {{.+}} = %c0 to %c260 step %c4 iter_args
+// AVX2-LABEL:  func private @of_three_gates(
+// AVX2-SAME:     ktn.kept
+// AVX2:          scf.for {{.+}} = %c0 to %c260 step %c4 iter_args
+func.func private @of_three_gates(%x: tensor<1x260xf32>, %w: tensor<260x3x256xf32> {ktn.constant}, %out: tensor<1x256xf32>) -> tensor<1x256xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x3x256xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<1x3x256xf32>) -> tensor<1x3x256xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, g, n, k) -> (m, k)>, affine_map<(m, g, n, k) -> (k, g, n)>, affine_map<(m, g, n, k) -> (m, g, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1x260xf32>, tensor<260x3x256xf32>) outs(%start : tensor<1x3x256xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x3x256xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, 0, n)>, affine_map<(m, n) -> (m, 2, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%sum, %sum : tensor<1x3x256xf32>, tensor<1x3x256xf32>) outs(%out : tensor<1x256xf32>) {
   ^bb0(%a: f32, %c: f32, %o: f32):
     %p = arith.mulf %a, %c : f32
     linalg.yield %p : f32

@@ -160,10 +160,11 @@ func.func @negated_magnitude(%x: vector<16xf32>) -> vector<16xf32> {
   return %2 : vector<16xf32>
 }
 
-// A sigmoid of f32 chooses nothing and divides once. With AVX-512 products do that.
+// A sigmoid of f32 chooses nothing and divides a constant, once. With AVX-512
+// products do that.
 // CHECK-LABEL:   func @sigmoid(
 // CHECK-NOT:       math.exp
-// CHECK-COUNT-1:   arith.divf
+// CHECK:           arith.divf %cst
 // CHECK-NOT:       arith.divf
 // CHECK:           return
 // AVX512-LABEL:  func @sigmoid(
@@ -180,6 +181,18 @@ func.func @sigmoid(%x: vector<16xf32>) -> vector<16xf32> {
   %5 = arith.addf %2, %one : vector<16xf32>
   %6 = arith.divf %4, %5 : vector<16xf32>
   return %6 : vector<16xf32>
+}
+
+// A tanh of f32 has one part of ln 2 and no product but r^2: 8 fused operations.
+// CHECK-LABEL: func @tanh(
+// CHECK-COUNT-1: arith.mulf
+// CHECK-NOT:     arith.mulf
+// CHECK-COUNT-6: math.fma
+// CHECK-NOT:     math.fma
+// CHECK:         arith.divf
+func.func @tanh(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = math.tanh %x : vector<8xf32>
+  return %y : vector<8xf32>
 }
 
 // Times its argument it needs no product of its own, and the exponent takes what
