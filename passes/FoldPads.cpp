@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/FoldPads.h"
 #include "passes/Frames.h"
+#include "passes/KernelLimits.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -47,29 +48,30 @@ static bool isWindow(linalg::GenericOp op, AffineExpr expr, int64_t &taps) {
   return parallel == 1 && isSum;
 }
 
-bool readsAroundBorder(func::FuncOp kernel, unsigned argument,
-                       tensor::PadOp pad) {
-  // Such as tiles unroll: then it is known of each tap where it reads. Tiles at
-  // the border are code of their own, up to eight times as much as the others:
-  // a small image is copied in less time than that takes to compile.
-  constexpr int64_t mostTaps = 25, leastBytes = 128 << 10;
+/// The places of a window of known extents that `kernel` moves over each axis
+/// of its argument `argument` that has a border; null where that is not all.
+static std::optional<int64_t>
+tapsAtBorder(func::FuncOp kernel, unsigned argument, tensor::PadOp pad) {
+  // Code for the border is up to eight times as much as the rest: a small image
+  // is copied in less time than that takes to compile.
+  constexpr int64_t leastBytes = 128 << 10;
   int64_t bytes = llvm::divideCeil(pad.getType().getElementTypeBitWidth(), 8);
   for (int64_t extent : pad.getType().getShape())
     if (!ShapedType::isDynamic(extent))
       bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
   if (bytes < leastBytes)
-    return false;
+    return std::nullopt;
   auto kind = kernel->getAttrOfType<StringAttr>("ktn.kernel");
   if (!kind || (kind != "depthwise" && kind != "pool") ||
       kernel.getArgAttr(argument, "ktn.strides"))
-    return false;
+    return std::nullopt;
   BlockArgument padded = kernel.getArgument(argument);
   if (!padded.hasOneUse())
-    return false;
+    return std::nullopt;
   OpOperand &use = *padded.use_begin();
   auto root = dyn_cast<linalg::GenericOp>(use.getOwner());
   if (!root || root.getNumReductionLoops() == 0 || !root.isDpsInput(&use))
-    return false;
+    return std::nullopt;
   AffineMap map = root.getMatchingIndexingMap(&use);
   int64_t taps = 1;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
@@ -78,11 +80,72 @@ bool readsAroundBorder(func::FuncOp kernel, unsigned argument,
       continue;
     if (ShapedType::isDynamic(low) || ShapedType::isDynamic(high) ||
         pad.getSourceType().isDynamicDim(dim) || dim + 1 == map.getNumResults())
-      return false;
+      return std::nullopt;
     if (!isWindow(root, expr, taps))
+      return std::nullopt;
+  }
+  return taps;
+}
+
+bool readsAroundBorder(func::FuncOp kernel, unsigned argument,
+                       tensor::PadOp pad) {
+  // Such as tiles unroll: then it is known of each tap where it reads.
+  std::optional<int64_t> taps = tapsAtBorder(kernel, argument, pad);
+  return taps && *taps <= mostUnrolledTaps;
+}
+
+/// Whether windows of many taps go over images of so many channels that what
+/// they read of a line of them is copied in any case: then its border is, too.
+static bool copiesBorder(func::FuncOp kernel, unsigned argument,
+                         tensor::PadOp pad) {
+  constexpr int64_t mostTaps = 256, fewChannels = 16, mostPixels = 3 << 9;
+  std::optional<int64_t> taps = tapsAtBorder(kernel, argument, pad);
+  if (!taps || *taps <= mostUnrolledTaps || *taps > mostTaps)
+    return false;
+  OpOperand &use = *kernel.getArgument(argument).use_begin();
+  auto root = cast<linalg::GenericOp>(use.getOwner());
+  if (root.getNumResults() != 1)
+    return false;
+  AffineMap map = root.getMatchingIndexingMap(&use);
+  AffineMap made = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
+  Type element = getElementTypeOrSelf(root.getResult(0));
+  auto channel = dyn_cast<AffineDimExpr>(map.getResults().back());
+  if (!channel || made.getResults().back() != channel || !element.isF32())
+    return false;
+  for (OpOperand *operand : root.getDpsInputOperands()) {
+    AffineMap read = root.getMatchingIndexingMap(operand);
+    if (getElementTypeOrSelf(operand->get()) != element ||
+        (read.isFunctionOfDim(channel.getPosition()) &&
+         read.getResults().back() != channel))
       return false;
   }
-  return taps <= mostTaps;
+  SmallVector<int64_t> extents = root.getStaticLoopRanges();
+  int64_t channels = extents[channel.getPosition()];
+  if (ShapedType::isDynamic(channels) || channels <= fewChannels)
+    return false;
+  // Pixels that some rows of windows read, which move along two axes.
+  constexpr int64_t rows = 4;
+  int64_t pixels = 1, axes = 0;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    SmallVector<AffineExpr> last;
+    bool isAxis = false;
+    for (auto [loop, kind] : llvm::enumerate(root.getIteratorTypesArray())) {
+      bool isTap = kind == utils::IteratorType::reduction;
+      isAxis |= isTap && expr.isFunctionOfDim(loop);
+      last.push_back(getAffineConstantExpr(isTap ? extents[loop] - 1 : rows - 1,
+                                           kernel.getContext()));
+    }
+    if (!isAxis)
+      continue;
+    int64_t size = pad.getType().getDimSize(dim);
+    auto reach = dyn_cast<AffineConstantExpr>(expr.replaceDims(last));
+    if (ShapedType::isDynamic(size) || !reach || ++axes > 2)
+      return false;
+    if (axes == 1)
+      size = std::min(size, reach.getValue() + 1);
+    pixels = llvm::SaturatingMultiply<uint64_t>(pixels, size);
+  }
+  return pixels <= mostPixels;
 }
 
 namespace {
@@ -142,7 +205,8 @@ bool Folder::fold(func::CallOp call, unsigned operand) {
   // A buffer with a number has parts that others write.
   if (!empty || empty->hasAttr("ktn.buffer") ||
       frameKernel.getArgAttr(0, "ktn.strides") ||
-      !readsAroundBorder(kernel, operand, frame->pad))
+      !(readsAroundBorder(kernel, operand, frame->pad) ||
+        copiesBorder(kernel, operand, frame->pad)))
     return false;
   call.setCallee(foldedKernel(kernel, operand, frame->pad).getName());
   call.setOperand(operand, frame->parts.front().value);

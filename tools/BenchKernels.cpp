@@ -294,7 +294,7 @@ static void addOtherConvolutions(std::vector<BenchKernel> &kernels) {
          2.0 * static_cast<double>(elementsOf(result) * productsOfElement),
          bytesOf({image, kernel, result})});
   };
-  auto depthwise5x5 = [](const K::Tensor &x, const K::Tensor &k) {
+  auto depthwiseSame = [](const K::Tensor &x, const K::Tensor &k) {
     return K::depthwise_conv2d(x, k, {1, 1}, "same", "channels_last");
   };
   add("conv3x3_dilated/28/256", {1, 28, 28, 256}, {3, 3, 256, 256},
@@ -320,9 +320,14 @@ static void addOtherConvolutions(std::vector<BenchKernel> &kernels) {
                                    "channels_last");
       });
   add("depthwise5x5/28/240", {1, 28, 28, 240}, {5, 5, 240, 1}, {1, 28, 28, 240},
-      25, depthwise5x5);
+      25, depthwiseSame);
   add("depthwise5x5/14/672", {1, 14, 14, 672}, {5, 5, 672, 1}, {1, 14, 14, 672},
-      25, depthwise5x5);
+      25, depthwiseSame);
+  for (auto [size, channels] :
+       {std::pair<int64_t, int64_t>{56, 96}, {28, 192}, {14, 384}, {7, 768}})
+    add(named("depthwise7x7", {size, channels}).c_str(),
+        {1, size, size, channels}, {7, 7, channels, 1},
+        {1, size, size, channels}, 49, depthwiseSame);
 }
 
 static void addGradients(std::vector<BenchKernel> &kernels) {

@@ -8,6 +8,7 @@
 #define KERATIN_CODEGEN_CPU_CLASSIFIER_H
 
 #include "codegen/cpu/Roles.h"
+#include "passes/KernelLimits.h"
 
 namespace keratin {
 
@@ -45,7 +46,6 @@ private:
   bool canPanel(const Access &access, unsigned lane);
   bool stepsFar(const Access &access);
   bool pickPanel(const Access &access);
-  bool paysToPack(const Access &access);
   bool reduceLanes();
   void pickWindow();
   int64_t vectorsOfWholeSums();
@@ -60,6 +60,14 @@ private:
   bool holdsWeights();
   int64_t bytesRead(const Access &access, llvm::ArrayRef<unsigned> loops);
   int64_t columnsOfWindows();
+  std::optional<unsigned> outerLoopOfWindow();
+  std::optional<llvm::SmallVector<int64_t>>
+  extentsOfCopy(mlir::OpOperand &operand,
+                const llvm::DenseMap<unsigned, int64_t> &turns,
+                int64_t columns);
+  bool readsWideBorder();
+  double linesOfWindow(const llvm::DenseMap<unsigned, int64_t> &turns);
+  bool copyWindows();
   int64_t bytesOfScalars(llvm::ArrayRef<unsigned> loops);
   int64_t bytesOfRows(llvm::ArrayRef<unsigned> loops);
   void orderBlocked(llvm::ArrayRef<Tiling::Level> inner);

@@ -93,7 +93,7 @@ void markInPlace(Kernel &kernel, linalg::GenericOp root, bool severalSums) {
 
 std::optional<unsigned> loopOfBackwardTiles(linalg::GenericOp root,
                                             const Tiling &tiling) {
-  if (tiling.taps.empty() || !tiling.row)
+  if (tiling.taps.empty() || !tiling.row || !tiling.windowCopies.empty())
     return std::nullopt;
   if (tiling.outerRow)
     return tiling.outerRow;

@@ -162,9 +162,10 @@ void Classifier::orderLoops() {
     // Neighbouring channels are neighbours in memory.
     tiling.levels = before;
     tiling.levels.append(after);
-    if (tiling.outerRow)
+    bool copies = copyWindows();
+    if (tiling.outerRow && !copies)
       tiling.levels.push_back({Tiling::Kind::Rows, *tiling.outerRow});
-    if (int64_t step = columnsOfWindows())
+    if (int64_t step = copies ? 0 : columnsOfWindows())
       tiling.levels.push_back({Tiling::Kind::Blocks, tiling.lane, step});
     tiling.levels.push_back(rows);
     tiling.levels.push_back(columns);
@@ -226,8 +227,7 @@ int64_t Classifier::bytesOfRows(ArrayRef<unsigned> loops) {
            llvm::all_of(access.position,
                         llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
   });
-  if (cache >= largeBlock || (tiling.panel && !tiling.packsAll) ||
-      !holdsShared(4 * mostShared) ||
+  if (cache >= largeBlock || tiling.panel || !holdsShared(4 * mostShared) ||
       (inRuns && bytesOfScalars(loops) < 2 * cache))
     return largeBlock;
   return inRuns ? cache / 16 * 7 : cache / 4;
@@ -303,16 +303,16 @@ void Classifier::blockReductions() {
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
   if (tiling.blocked) {
     int64_t row = int64_t(tiling.size.vectors) * tiling.lanes * bytesInBlock();
-    int64_t most = tiling.widened                     ? widenedBytes
-                   : tiling.panel && !tiling.packsAll ? panelBytes
-                                                      : weightBlockBytes();
+    int64_t most = tiling.widened ? widenedBytes
+                   : tiling.panel ? panelBytes
+                                  : weightBlockBytes();
     depthOfBlock = most / row;
     bytes = 0;
     for (const Access &access : accesses)
       if (access.operand == tiling.blocked)
         bytes = bytesWalked(access) * (tiling.widened ? 2 : 1);
     // A panel has its place before anything is known.
-    if (bytes <= most && (!tiling.panel || tiling.packsAll || panelFits()))
+    if (bytes <= most && !(tiling.panel && !panelFits()))
       return;
   } else if (bytes <= cacheBytes ||
              (bytes <= weightBlockBytes() && holdsWeights())) {
@@ -463,7 +463,7 @@ void Classifier::pickDirection() {
 /// ahead. The sums of some tiles stay in the first cache until then. With 32
 /// registers a tile has so many of them that its end is little of it.
 void Classifier::pickGroups() {
-  constexpr int64_t cacheBytes = 4 << 10;
+  constexpr int64_t cacheBytes = 4 << 10, mostProducts = 128;
   constexpr unsigned fewRegisters = 16;
   if (unit.littleCode || unit.registers > fewRegisters || !tiling.row ||
       tiling.panel || tiling.copied || tiling.inBlocks() ||
@@ -477,6 +477,13 @@ void Classifier::pickGroups() {
     return;
   int64_t rows = int64_t(tiling.size.rows) * tiling.size.outerRows;
   int64_t columns = int64_t(tiling.size.vectors) * tiling.lanes, bytes = 0;
+  // Where nothing follows in a loop of some hundred products but stores to the
+  // sums of a group, LLVM orders them so that all weights are on the stack.
+  int64_t products = rows * tiling.size.vectors;
+  for (unsigned tap : tiling.taps)
+    products *= extent(tap).value_or(1);
+  if (products > mostProducts)
+    return;
   for (Value result : root->getResults())
     bytes += rows * columns *
              llvm::divideCeil(
@@ -543,9 +550,8 @@ std::optional<unsigned> Classifier::pickShared() {
   constexpr int64_t fewestTurns = 6;
   SmallVector<int64_t> turns, ofRows;
   for (const Tiling::Level &level : tiling.levels) {
+    turns.push_back(turnsOf(level));
     bool columns = level.kind == Tiling::Kind::Columns;
-    // Each thread packs its columns.
-    turns.push_back(tiling.packsAll && !columns ? 1 : turnsOf(level));
     ofRows.push_back(columns ? 1 : turns.back());
   }
   if (sharesRows()) {

@@ -290,12 +290,6 @@ bool Classifier::pickLane() {
   for (const Access &access : accesses)
     if (access.operand == tiling.blocked && widensBlocks(access))
       tiling.panel = tiling.widened = true;
-  for (const Access &access : accesses)
-    if (scalars && !tiling.blocked && paysToPack(access)) {
-      tiling.blocked = access.operand;
-      tiling.panel = tiling.packsAll = true;
-      return true;
-    }
   const Access *gathered = nullptr, *far = nullptr;
   for (const Access &access : accesses) {
     if (access.operand == tiling.blocked)
@@ -379,45 +373,10 @@ bool Classifier::pickPanel(const Access &access) {
   return true;
 }
 
-/// Whether `access`, which is not known ahead of time, is packed as weights
-/// are, all of it before the rows begin: that takes as long as some tens of
-/// rows, and then rows go through it in blocks that the second cache holds. A
-/// large one has room for many rows beside a panel anyway.
-bool Classifier::paysToPack(const Access &access) {
-  constexpr int64_t manyRows = 256, mostBytes = 16 << 20, fewestVectors = 8;
-  constexpr int64_t smallCache = 512 << 10;
-  auto type = cast<ShapedType>(access.tensor.getType());
-  std::optional<int64_t> columns = extent(tiling.lane);
-  if (unit.littleCode || unit.secondCache() > smallCache || !columns ||
-      !access.dependsOn(tiling.lane) || !canPanel(access, tiling.lane) ||
-      !kernel.memrefOf(access.tensor) || !type.hasStaticShape() ||
-      !type.getElementType().isF32() || root.getNumResults() != 1)
-    return false;
-  // Threads share the columns, each of which packs its own.
-  if (kernel.hasParts() && *columns * 32 < fewestVectors * unit.bits)
-    return false;
-  int64_t rows = 1, bytes = bytesOf(access.tensor);
-  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
-    if (isReduction(loop) || loop == tiling.lane || extent(loop) == 1)
-      continue;
-    // Of a transposed factor neighbouring rows are read, not runs along them.
-    if (access.dependsOn(loop) ||
-        llvm::any_of(accesses, [&](const Access &other) {
-          return !other.dependsOn(tiling.lane) &&
-                 along(other, loop) == LaneAccess::Contiguous;
-        }))
-      return false;
-    rows = llvm::SaturatingMultiply<uint64_t>(rows, extent(loop).value_or(1));
-  }
-  return rows >= manyRows && bytes > unit.secondCache() / 8 &&
-         bytes <= mostBytes;
-}
-
 /// Reductions that move a window over a parallel loop are its taps. A window
 /// over one channel is unrolled, so that neighbours share what they read; of a
 /// large one the inner taps.
 void Classifier::pickWindow() {
-  constexpr int64_t mostTaps = 25;
   int64_t number = 1;
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
     bool slides = llvm::any_of(accesses, [&](const Access &access) {
@@ -427,8 +386,8 @@ void Classifier::pickWindow() {
     });
     if (!slides || !isReduction(loop))
       continue;
-    number = extent(loop) ? number * *extent(loop) : mostTaps + 1;
-    if (number > mostTaps)
+    number = extent(loop) ? number * *extent(loop) : mostUnrolledTaps + 1;
+    if (number > mostUnrolledTaps)
       break;
     tiling.taps.insert(tiling.taps.begin(), loop);
   }
@@ -439,7 +398,7 @@ void Classifier::pickWindow() {
 /// too few for a tile, as many as there may be.
 int64_t Classifier::vectorsOfWholeSums() {
   constexpr int64_t fewest = 3;
-  if (!tiling.blocked || (tiling.panel && !tiling.packsAll))
+  if (!tiling.blocked || tiling.panel)
     return mostVectors;
   auto type = cast<ShapedType>(tiling.blocked->get().getType());
   int64_t bytes = int64_t(tiling.lanes) *
@@ -644,10 +603,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   }
   if (tiling.widened && !(tiling.row && tiling.taps.empty() && panelFits())) {
     tiling.panel = tiling.widened = false;
-  } else if (tiling.packsAll && !tiling.row) {
-    tiling.blocked = nullptr;
-    tiling.panel = tiling.packsAll = false;
-  } else if (tiling.panel && !tiling.packsAll && !panelFits()) {
+  } else if (tiling.panel && !panelFits()) {
     tiling.blocked = nullptr;
     tiling.panel = false;
   }

@@ -69,10 +69,6 @@ struct Tiling {
   /// packed at compile time, or into a panel where it is used.
   mlir::OpOperand *blocked = nullptr;
   bool panel = false;
-  /// The panel has all blocks, in memory of the arena: they are packed before
-  /// the rows begin, and then read as weights are that were packed ahead of
-  /// time.
-  bool packsAll = false;
   /// Packed at compile time in 16 bits, and widened into a panel for many rows.
   bool widened = false;
   /// In how many tiles all of the next block is asked for, before it is needed;
@@ -91,6 +87,19 @@ struct Tiling {
   /// begin; and how many elements of it at a time, at most.
   std::optional<Access> copied;
   int64_t elementsCopied = 0;
+  /// Operands of windows that are copied for a block of columns and of outer
+  /// rows, inside of so many levels: `extents` places along each dimension.
+  struct WindowCopy {
+    mlir::OpOperand *operand;
+    llvm::SmallVector<int64_t> extents;
+  };
+  llvm::SmallVector<WindowCopy> windowCopies;
+  unsigned levelOfCopies = 0;
+  bool isCopied(const mlir::OpOperand *operand) const {
+    return llvm::any_of(windowCopies, [&](const WindowCopy &copy) {
+      return copy.operand == operand;
+    });
+  }
   /// What the next block of the reduction reads of a factor, which is one run
   /// of memory: tiles ask for it while they compute this one.
   struct NextBlock {

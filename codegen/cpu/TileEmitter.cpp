@@ -76,7 +76,7 @@ void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
     return span(outer[0], kernel.index(0), kernel.loopExtent(root, outer[0]), 1,
                 [&] { emitBlocks(outer.drop_front()); });
   if (tiling.blockStep == 0 || isPartOfSums)
-    return emitBlock();
+    return emitLevel(0);
   unsigned loop = tiling.reductions[tiling.outerReductions];
   Value extent = kernel.loopExtent(root, loop);
   Value step = kernel.index(tiling.blockStep);
@@ -85,24 +85,9 @@ void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
              LaneReader::Scope scope(reader);
              Value to = arith::AddIOp::create(b, loc, from, step);
              block = {from, arith::MinUIOp::create(b, loc, to, extent)};
-             emitBlock();
+             emitLevel(0);
              return {};
            });
-}
-
-/// All tiles of a block of the reduction.
-void TileEmitter::emitBlock() {
-  if (tiling.packsAll) {
-    auto isColumns = [](const Tiling::Level &level) {
-      return level.kind == Tiling::Kind::Columns;
-    };
-    LaneReader::Scope scope(reader);
-    keepsBlocks = false;
-    emitColumns(tiling.shared && isColumns(tiling.levels[*tiling.shared]),
-                [] {});
-    keepsBlocks = true;
-  }
-  emitLevel(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,6 +133,8 @@ std::optional<TileEmitter::Inside> TileEmitter::insideOfBorder(unsigned loop,
   std::optional<Inside> inside;
   for (OpOperand *operand : root.getDpsInputOperands()) {
     auto pad = operand->get().getDefiningOp<tensor::PadOp>();
+    if (tiling.isCopied(operand))
+      pad = nullptr;
     AffineMap map = root.getMatchingIndexingMap(operand);
     for (unsigned dim = 0; pad && dim < map.getNumResults(); ++dim) {
       AffineExpr expr = map.getResult(dim);
@@ -224,6 +211,8 @@ void TileEmitter::spanTiles(unsigned loop, Value from, Value to, int64_t step,
 void TileEmitter::emitLevel(unsigned number) {
   if (number == tiling.levels.size())
     return emitTile();
+  if (number == tiling.levelOfCopies)
+    copyWindows();
   auto then = [&] { emitLevel(number + 1); };
   const Tiling::Level &level = tiling.levels[number];
   bool shared = number == tiling.shared || number == tiling.sharedWith;
@@ -386,8 +375,7 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
   bool hasAll = panel && cast<MemRefType>(panel.getType()).getDimSize(0) > 1;
   blockInPanel = hasAll ? number : kernel.index(0);
   if (panel)
-    keepsBlocks ? readPanel(tiling.packsAll ? startsInPanel() : Sums())
-                : fillPanel(number);
+    keepsBlocks ? readPanel({}) : fillPanel(number);
   else if (tiling.blocked)
     reader.setPacked(tiling.blocked->get(),
                      {kernel.memrefOf(tiling.blocked->get()),

@@ -1,8 +1,8 @@
 //===- TileLoops.h - the loops around register tiles ------------*- C++ -*-===//
 //
 // What TileEmitter.cpp (the loops), TileSums.cpp (the tiles), TileFinish.cpp
-// (their outputs), TileBlocks.cpp (the operand in blocks) and TileCopies.cpp
-// (rows that are copied) share.
+// (their outputs), TileBlocks.cpp (the operand in blocks), TileCopies.cpp and
+// WindowCopies.cpp (rows that are copied) share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_TILELOOPS_H
@@ -82,6 +82,13 @@ private:
   Sums placeToCopy(unsigned row, unsigned step);
   void copySquare(mlir::Value start, unsigned first, unsigned count);
   void readCopies();
+  void copyWindows();
+  void copyWindow(const Tiling::WindowCopy &copy, const LaneReader::Part &part,
+                  llvm::ArrayRef<mlir::AffineExpr> position, size_t depth);
+  void copyColumns(const Tiling::WindowCopy &copy, const LaneReader::Part &part,
+                   llvm::ArrayRef<mlir::AffineExpr> position);
+  unsigned laneOf(mlir::AffineMap map);
+  bool isReduction(unsigned loop);
   mlir::Value numberOfTile(int64_t most, bool ofColumns);
   mlir::Value least(mlir::Value value, int64_t bound);
   mlir::Value times(mlir::Value number, int64_t factor);
@@ -113,7 +120,6 @@ private:
   bool firstTileWidens();
   void emitWideningTile(unsigned loop, mlir::Value from, Then then);
   void readPanel(llvm::ArrayRef<mlir::Value> starts);
-  Sums startsInPanel();
   void fillPanelLoops(llvm::ArrayRef<unsigned> loops,
                       llvm::ArrayRef<mlir::Value> starts);
   bool transposes(unsigned loop);
@@ -123,7 +129,6 @@ private:
 
   mlir::Value isAtEnd(bool last);
   void emitBlocks(llvm::ArrayRef<unsigned> outer);
-  void emitBlock();
   void emitTile();
   Sums startSums();
   Sums readSums();
@@ -188,6 +193,7 @@ private:
   // Rows that are copied, where in `copies` this call has its memory, and the
   // first row that is there.
   mlir::Value copies, firstOfCopies, firstRowCopied;
+  Sums windows; ///< memory of what windows read of blocks
 
   // A reduction in blocks.
   std::pair<mlir::Value, mlir::Value>
