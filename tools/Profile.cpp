@@ -64,7 +64,7 @@ ModelProfile profile(Runnable &model, Runner &runner,
   ModelProfile result;
   result.machine =
       tools::measureMachine(static_cast<int>(backend::num_threads()));
-  auto memory = static_cast<double>(info.weights_bytes + runner.arenaBytes());
+  auto memory = static_cast<double>(info.weights_bytes + runner.workingBytes());
   for (int32_t index = 0; index < info.num_kernels; ++index) {
     const ktn_kernel_info_t &kernel = info.kernels[index];
     // The descriptor counts all calls of a run.

@@ -257,6 +257,14 @@ Runner::Runner(const ktn_model_info_t &info, const std::vector<Array> &inputs)
     outputData.push_back(result.mutableData());
 }
 
+int64_t Runner::workingBytes() const {
+  int64_t bytes = arenaSize;
+  for (const std::vector<Array> *arrays : {&inputArrays, &results})
+    for (const Array &array : *arrays)
+      bytes += array.byteSize();
+  return bytes;
+}
+
 void Runner::run() {
   ktn_status_t status = info.run(info.weights, arena.get(), batchSize,
                                  inputData.data(), outputData.data());

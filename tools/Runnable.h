@@ -48,6 +48,8 @@ public:
 
   const std::vector<Array> &outputs() const { return results; }
   int64_t arenaBytes() const { return arenaSize; }
+  /// Of all memory that a run touches, besides weights.
+  int64_t workingBytes() const;
   int64_t batch() const { return batchSize; }
 
 private:
