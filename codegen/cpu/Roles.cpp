@@ -290,6 +290,12 @@ bool Classifier::pickLane() {
   for (const Access &access : accesses)
     if (access.operand == tiling.blocked && widensBlocks(access))
       tiling.panel = tiling.widened = true;
+  for (const Access &access : accesses)
+    if (scalars && !tiling.blocked && paysToPack(access)) {
+      tiling.blocked = access.operand;
+      tiling.panel = tiling.packsAll = true;
+      return true;
+    }
   const Access *gathered = nullptr, *far = nullptr;
   for (const Access &access : accesses) {
     if (access.operand == tiling.blocked)
@@ -373,6 +379,45 @@ bool Classifier::pickPanel(const Access &access) {
   return true;
 }
 
+/// Whether `access`, which is not known ahead of time, is packed as weights
+/// are, all of it before the rows begin: that takes as long as some tens of
+/// rows, and then rows go through it in blocks that the second cache holds. A
+/// large one has room for many rows beside a panel anyway.
+bool Classifier::paysToPack(const Access &access) {
+  constexpr int64_t mostBytes = 16 << 20, fewestVectors = 8;
+  constexpr int64_t smallCache = 512 << 10, near = 1 << 20;
+  auto type = cast<ShapedType>(access.tensor.getType());
+  std::optional<int64_t> columns = extent(tiling.lane);
+  if (unit.littleCode || unit.secondCache() > smallCache || !columns ||
+      !access.dependsOn(tiling.lane) || !canPanel(access, tiling.lane) ||
+      !kernel.memrefOf(access.tensor) || !type.hasStaticShape() ||
+      !type.getElementType().isF32() || root.getNumResults() != 1)
+    return false;
+  // Threads share the columns, each of which packs its own.
+  if (kernel.hasParts() && *columns * 32 < fewestVectors * unit.bits)
+    return false;
+  int64_t rows = 1, bytes = bytesOf(access.tensor);
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    if (isReduction(loop) || loop == tiling.lane || extent(loop) == 1)
+      continue;
+    // Of a transposed factor neighbouring rows are read, not runs along them.
+    if (access.dependsOn(loop) ||
+        llvm::any_of(accesses, [&](const Access &other) {
+          return !other.dependsOn(tiling.lane) &&
+                 along(other, loop) == LaneAccess::Contiguous;
+        }))
+      return false;
+    rows = llvm::SaturatingMultiply<uint64_t>(rows, extent(loop).value_or(1));
+  }
+  // What is written comes back from a cache behind the second one; and a panel
+  // of one block would do nearly as well where steps are far apart.
+  bool isNear = bytes <= near;
+  int64_t manyRows =
+      stepsFar(access) ? (isNear ? 256 : 1024) : (isNear ? 96 : 256);
+  return rows >= manyRows && bytes > unit.secondCache() / 8 &&
+         bytes <= mostBytes;
+}
+
 /// Reductions that move a window over a parallel loop are its taps. A window
 /// over one channel is unrolled, so that neighbours share what they read; of a
 /// large one the inner taps.
@@ -398,7 +443,7 @@ void Classifier::pickWindow() {
 /// too few for a tile, as many as there may be.
 int64_t Classifier::vectorsOfWholeSums() {
   constexpr int64_t fewest = 3;
-  if (!tiling.blocked || tiling.panel)
+  if (!tiling.blocked || (tiling.panel && !tiling.packsAll))
     return mostVectors;
   auto type = cast<ShapedType>(tiling.blocked->get().getType());
   int64_t bytes = int64_t(tiling.lanes) *
@@ -603,7 +648,10 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   }
   if (tiling.widened && !(tiling.row && tiling.taps.empty() && panelFits())) {
     tiling.panel = tiling.widened = false;
-  } else if (tiling.panel && !panelFits()) {
+  } else if (tiling.packsAll && !tiling.row) {
+    tiling.blocked = nullptr;
+    tiling.panel = tiling.packsAll = false;
+  } else if (tiling.panel && !tiling.packsAll && !panelFits()) {
     tiling.blocked = nullptr;
     tiling.panel = false;
   }
