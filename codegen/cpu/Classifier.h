@@ -46,6 +46,7 @@ private:
   bool canPanel(const Access &access, unsigned lane);
   bool stepsFar(const Access &access);
   bool pickPanel(const Access &access);
+  bool paysToPack(const Access &access);
   bool reduceLanes();
   void pickWindow();
   int64_t vectorsOfWholeSums();

@@ -297,6 +297,15 @@ std::pair<Value, Value> Kernel::addScratch(Type type, int64_t count,
   return {target.getArgument(number), begin};
 }
 
+Value Kernel::addSharedScratch(Type type, int64_t count) {
+  unsigned number = source.getNumArguments();
+  auto attrs = b.getDictionaryAttr(
+      b.getNamedAttr(sharedScratchAttr, UnitAttr::get(b.getContext())));
+  (void)target.insertArgument(number, MemRefType::get({count}, type), attrs,
+                              location);
+  return target.getArgument(number);
+}
+
 Value Kernel::goesBack() {
   Type byte = b.getI8Type();
   unsigned number = source.getNumArguments();

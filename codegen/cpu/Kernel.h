@@ -90,6 +90,10 @@ public:
   std::pair<mlir::Value, mlir::Value> addScratch(mlir::Type type, int64_t count,
                                                  int64_t parts);
 
+  /// The same, but one piece for all calls, each of which writes what it reads
+  /// to a place of its own.
+  mlir::Value addSharedScratch(mlir::Type type, int64_t count);
+
   /// Whether a call is to go through its work from the end to the beginning, as
   /// an i1: in turns, so that it begins with what the call before it left in
   /// the cache. A byte of the arena tells, whatever is in it at first. Calls of
@@ -120,6 +124,7 @@ private:
 /// kernel in parts has the number of the piece to take as the argument behind
 /// it, and a mark for LLVM IR.
 inline constexpr llvm::StringLiteral scratchAttr = "ktn.scratch";
+inline constexpr llvm::StringLiteral sharedScratchAttr = "ktn.shared_scratch";
 inline constexpr llvm::StringLiteral pieceMark = "ktn-piece";
 
 /// The attribute of an argument that is memory in which a call leaves something

@@ -188,13 +188,15 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel,
                                                  : cast(operand, type));
   SmallVector<Value> arguments = operands;
   for (unsigned number = operands.size(); number < kernel.getNumArguments();
-       ++number)
-    if (kernel.getArgAttr(number, scratchAttr)) {
+       ++number) {
+    bool isShared = bool(kernel.getArgAttr(number, sharedScratchAttr));
+    if (isShared || kernel.getArgAttr(number, scratchAttr)) {
       auto type = mlir::cast<MemRefType>(kernel.getArgumentTypes()[number]);
       Value empty = tensor::EmptyOp::create(b, loc, type.getShape(),
                                             type.getElementType());
       arguments.push_back(cast(empty, type));
-      if (kernel->hasAttr(partsAttr)) // a call of all parts has the first piece
+      // A call of all parts has the first piece.
+      if (kernel->hasAttr(partsAttr) && !isShared)
         arguments.push_back(arith::ConstantIndexOp::create(b, loc, 0));
     } else if (kernel.getArgAttr(number, keptAttr)) {
       auto type = mlir::cast<MemRefType>(kernel.getArgumentTypes()[number]);
@@ -203,6 +205,7 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel,
       kept->setAttr(keptAttr, b.getUnitAttr());
       arguments.push_back(cast(kept, type));
     }
+  }
   if (auto parts = kernel->getAttrOfType<IntegerAttr>(partsAttr)) {
     Value count = countParts(b, call, parts.getInt(), counter);
     llvm::append_values(arguments, arith::ConstantIndexOp::create(b, loc, 0),

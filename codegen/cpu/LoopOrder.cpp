@@ -227,7 +227,8 @@ int64_t Classifier::bytesOfRows(ArrayRef<unsigned> loops) {
            llvm::all_of(access.position,
                         llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
   });
-  if (cache >= largeBlock || tiling.panel || !holdsShared(4 * mostShared) ||
+  if (cache >= largeBlock || (tiling.panel && !tiling.packsAll) ||
+      !holdsShared(4 * mostShared) ||
       (inRuns && bytesOfScalars(loops) < 2 * cache))
     return largeBlock;
   return inRuns ? cache / 16 * 7 : cache / 4;
@@ -303,16 +304,16 @@ void Classifier::blockReductions() {
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
   if (tiling.blocked) {
     int64_t row = int64_t(tiling.size.vectors) * tiling.lanes * bytesInBlock();
-    int64_t most = tiling.widened ? widenedBytes
-                   : tiling.panel ? panelBytes
-                                  : weightBlockBytes();
+    int64_t most = tiling.widened                     ? widenedBytes
+                   : tiling.panel && !tiling.packsAll ? panelBytes
+                                                      : weightBlockBytes();
     depthOfBlock = most / row;
     bytes = 0;
     for (const Access &access : accesses)
       if (access.operand == tiling.blocked)
         bytes = bytesWalked(access) * (tiling.widened ? 2 : 1);
     // A panel has its place before anything is known.
-    if (bytes <= most && !(tiling.panel && !panelFits()))
+    if (bytes <= most && (!tiling.panel || tiling.packsAll || panelFits()))
       return;
   } else if (bytes <= cacheBytes ||
              (bytes <= weightBlockBytes() && holdsWeights())) {
@@ -550,8 +551,9 @@ std::optional<unsigned> Classifier::pickShared() {
   constexpr int64_t fewestTurns = 6;
   SmallVector<int64_t> turns, ofRows;
   for (const Tiling::Level &level : tiling.levels) {
-    turns.push_back(turnsOf(level));
     bool columns = level.kind == Tiling::Kind::Columns;
+    // Each thread packs its columns.
+    turns.push_back(tiling.packsAll && !columns ? 1 : turnsOf(level));
     ofRows.push_back(columns ? 1 : turns.back());
   }
   if (sharesRows()) {

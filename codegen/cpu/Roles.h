@@ -69,6 +69,10 @@ struct Tiling {
   /// packed at compile time, or into a panel where it is used.
   mlir::OpOperand *blocked = nullptr;
   bool panel = false;
+  /// The panel has all blocks, in memory of the arena: they are packed before
+  /// the rows begin, and then read as weights are that were packed ahead of
+  /// time.
+  bool packsAll = false;
   /// Packed at compile time in 16 bits, and widened into a panel for many rows.
   bool widened = false;
   /// In how many tiles all of the next block is asked for, before it is needed;

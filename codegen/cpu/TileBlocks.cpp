@@ -64,7 +64,18 @@ void TileEmitter::layOutBlocks() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.to().front());
   Type element = tiling.widened ? b.getF32Type() : type.getElementType();
-  auto panelType = MemRefType::get(panelShape(), element);
+  SmallVector<int64_t> shape = panelShape();
+  if (tiling.packsAll) {
+    shape[0] = llvm::divideCeil(staticLoopExtent(root, tiling.lane),
+                                int64_t(tiling.size.vectors) * tiling.lanes);
+    Value memory = kernel.addSharedScratch(element, llvm::product_of(shape));
+    ReassociationIndices all(llvm::to_vector(llvm::seq<int64_t>(shape.size())));
+    panel = memref::ExpandShapeOp::create(
+        b, loc, MemRefType::get(shape, element), memory,
+        ArrayRef<ReassociationIndices>(all));
+    return;
+  }
+  auto panelType = MemRefType::get(shape, element);
   panel = memref::AllocaOp::create(b, loc, panelType, b.getI64IntegerAttr(64));
 }
 
@@ -115,14 +126,11 @@ void TileEmitter::fillPanel(Value number) {
   else
     reader.forgetPacked(tensor);
   SmallVector<unsigned> loops;
-  SmallVector<Value> starts;
-  for (AffineExpr expr : map.getResults()) {
-    auto loop = dyn_cast<AffineDimExpr>(expr);
-    bool blockwise = loop && isFromBlockToBlock(loop.getPosition());
-    starts.push_back(blockwise ? block.first : Value());
-    if (loop && isInBlock(loop.getPosition()))
+  for (AffineExpr expr : map.getResults())
+    if (auto loop = dyn_cast<AffineDimExpr>(expr);
+        loop && isInBlock(loop.getPosition()))
       loops.push_back(loop.getPosition());
-  }
+  Sums starts = startsInPanel();
   if (firstTileWidens()) {
     startOfPanel = starts;
     return;
@@ -170,6 +178,19 @@ void TileEmitter::emitWideningTile(unsigned loop, Value from, Then then) {
   }
   widens = false;
   readPanel(startOfPanel);
+}
+
+/// Where the part of the operand that the panel has starts: in the present
+/// block of the reduction.
+TileEmitter::Sums TileEmitter::startsInPanel() {
+  Sums starts;
+  AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
+  for (AffineExpr expr : map.getResults()) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    bool blockwise = loop && isFromBlockToBlock(loop.getPosition());
+    starts.push_back(blockwise ? block.first : Value());
+  }
+  return starts;
 }
 
 /// Reads of the operand go to the panel, which starts at `starts`.

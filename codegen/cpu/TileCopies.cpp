@@ -77,7 +77,7 @@ void Classifier::pickCopied() {
   constexpr int64_t mostBytes = 1 << 20;
   if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
       tiling.reducesLanes || tiling.reductions.empty() || tiling.widened ||
-      unit.littleCode)
+      tiling.packsAll || unit.littleCode)
     return;
   int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
   std::optional<int64_t> rows = rowsOfColumns();

@@ -76,7 +76,7 @@ void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
     return span(outer[0], kernel.index(0), kernel.loopExtent(root, outer[0]), 1,
                 [&] { emitBlocks(outer.drop_front()); });
   if (tiling.blockStep == 0 || isPartOfSums)
-    return emitLevel(0);
+    return emitBlock();
   unsigned loop = tiling.reductions[tiling.outerReductions];
   Value extent = kernel.loopExtent(root, loop);
   Value step = kernel.index(tiling.blockStep);
@@ -85,9 +85,24 @@ void TileEmitter::emitBlocks(ArrayRef<unsigned> outer) {
              LaneReader::Scope scope(reader);
              Value to = arith::AddIOp::create(b, loc, from, step);
              block = {from, arith::MinUIOp::create(b, loc, to, extent)};
-             emitLevel(0);
+             emitBlock();
              return {};
            });
+}
+
+/// All tiles of a block of the reduction.
+void TileEmitter::emitBlock() {
+  if (tiling.packsAll) {
+    auto isColumns = [](const Tiling::Level &level) {
+      return level.kind == Tiling::Kind::Columns;
+    };
+    LaneReader::Scope scope(reader);
+    keepsBlocks = false;
+    emitColumns(tiling.shared && isColumns(tiling.levels[*tiling.shared]),
+                [] {});
+    keepsBlocks = true;
+  }
+  emitLevel(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -375,7 +390,8 @@ void TileEmitter::inBlock(Value number, ArrayRef<Column> vectors, Then then) {
   bool hasAll = panel && cast<MemRefType>(panel.getType()).getDimSize(0) > 1;
   blockInPanel = hasAll ? number : kernel.index(0);
   if (panel)
-    keepsBlocks ? readPanel({}) : fillPanel(number);
+    keepsBlocks ? readPanel(tiling.packsAll ? startsInPanel() : Sums())
+                : fillPanel(number);
   else if (tiling.blocked)
     reader.setPacked(tiling.blocked->get(),
                      {kernel.memrefOf(tiling.blocked->get()),

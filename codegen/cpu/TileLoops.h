@@ -120,6 +120,7 @@ private:
   bool firstTileWidens();
   void emitWideningTile(unsigned loop, mlir::Value from, Then then);
   void readPanel(llvm::ArrayRef<mlir::Value> starts);
+  Sums startsInPanel();
   void fillPanelLoops(llvm::ArrayRef<unsigned> loops,
                       llvm::ArrayRef<mlir::Value> starts);
   bool transposes(unsigned loop);
@@ -129,6 +130,7 @@ private:
 
   mlir::Value isAtEnd(bool last);
   void emitBlocks(llvm::ArrayRef<unsigned> outer);
+  void emitBlock();
   void emitTile();
   Sums startSums();
   Sums readSums();

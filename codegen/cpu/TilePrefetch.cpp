@@ -174,7 +174,8 @@ std::optional<int64_t> Classifier::elementsOfBlock(const Access &access) {
 void Classifier::pickNextBlocks() {
   constexpr int64_t line = 64, leastBytes = 512 << 10, mostBytes = 512 << 10;
   if (!tiling.inBlocks() || !tiling.row || tiling.outerRow ||
-      !tiling.taps.empty() || tiling.reducesLanes || tiling.widened)
+      !tiling.taps.empty() || tiling.reducesLanes || tiling.widened ||
+      tiling.packsAll)
     return;
   int64_t tiles = 1, steps = 1;
   for (const Tiling::Level &level : tiling.levels) {
@@ -272,8 +273,8 @@ void TileEmitter::prefetchNextBlocks() {
 void Classifier::pickNextPanel() {
   constexpr int64_t leastBytes = 1 << 20, fewestTiles = 4;
   constexpr int64_t ways = 16, wayBytes = 128 << 10;
-  if (!tiling.panel || tiling.widened || !tiling.row || tiling.outerRow ||
-      !tiling.taps.empty() || tiling.reductions.size() != 1)
+  if (!tiling.panel || tiling.widened || tiling.packsAll || !tiling.row ||
+      tiling.outerRow || !tiling.taps.empty() || tiling.reductions.size() != 1)
     return;
   unsigned loop = tiling.reductions[0];
   const Access *access = llvm::find_if(accesses, [&](const Access &access) {
