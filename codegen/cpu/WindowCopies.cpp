@@ -97,8 +97,8 @@ Classifier::extentsOfCopy(OpOperand &operand,
 }
 
 /// Lines that come from the second cache for each vector of a result, where
-/// tiles read images as they are: those of a set that has more of them than
-/// ways come for each vector, late, the others once for all vectors in a line.
+/// tiles read images as they are: each line once for all vectors in it, and
+/// those of a set beyond its ways for each vector, which waits for them.
 double
 Classifier::linesOfWindow(const llvm::DenseMap<unsigned, int64_t> &turns) {
   constexpr int64_t sets = 64, ways = 8;
@@ -125,7 +125,8 @@ Classifier::linesOfWindow(const llvm::DenseMap<unsigned, int64_t> &turns) {
   double ofVector =
       double(tiling.lanes * bytesOfElement(root->getResult(0))) / lineBytes;
   for (auto [set, number] : inSet)
-    lines += double(number) * (number > ways ? 2 : std::min(ofVector, 1.));
+    lines += double(number) * std::min(ofVector, 1.) +
+             2. * double(std::max<int64_t>(number - ways, 0));
   return lines / double(tiling.size.rows * tiling.size.outerRows);
 }
 
@@ -134,7 +135,7 @@ Classifier::linesOfWindow(const llvm::DenseMap<unsigned, int64_t> &turns) {
 /// outside of the rows.
 bool Classifier::copyWindows() {
   constexpr int64_t mostBytes = 112 << 10;
-  constexpr double gain = 2.5;
+  constexpr double gain = 2.75;
   bool hasBorder = readsWideBorder();
   if ((unit.littleCode && !hasBorder) || tiling.taps.empty() || !tiling.row ||
       tiling.reducesLanes || tiling.blocked || tiling.inBlocks() ||
