@@ -382,9 +382,17 @@ Value VectorMath::expFlushed(Value x) {
                   {horner(aboveFloor(y), table.exp2), y}, /*rounds=*/true);
     return select(lessThan(x, constant(table.swishLow)), constant(0.0), power);
   }
-  Reduced reduced = reduceByLn2(atLeast(x, table.expFlushLow));
-  Value scale = powerOfTwo(asInteger(reduced.shifted));
-  return fma(expTail(reduced.r, table.exp), scale, scale);
+  x = atLeast(x, table.expFlushLow);
+  if (isDouble() || !target.fma) {
+    Reduced reduced = reduceByLn2(x);
+    Value scale = powerOfTwo(asInteger(reduced.shifted));
+    return fma(expTail(reduced.r, table.exp), scale, scale);
+  }
+  // What x log2 e is off by, for a log2 e of 24 bits, stays in the exponent.
+  Value shifted = fma(x, log2E, table.magic);
+  Value k = sub(shifted, constant(table.magic));
+  Value power = horner(fma(x, log2E, negate(k)), table.exp2Near);
+  return mul(power, powerOfTwo(asInteger(shifted)));
 }
 
 Value VectorMath::expm1(Value x) {
