@@ -74,8 +74,40 @@ void emitPadBorder(Kernel &kernel, tensor::PadOp op, Value destination,
   emitBorder(kernel, op, destination, axis, unit);
 }
 
+/// Where `operand` is read once `axis` of the loops and those behind it are
+/// one: whole rows, and of those that are some rows on. Nothing for other
+/// places.
+static std::optional<AffineMap>
+withJoinedAxes(linalg::GenericOp op, OpOperand &operand, unsigned axis) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(operand.get().getType()).getShape();
+  if (map.getNumResults() != op.getNumLoops())
+    return std::nullopt;
+  int64_t inner = 1;
+  for (unsigned loop = axis + 1; loop < op.getNumLoops(); ++loop) {
+    if (map.getResult(loop) != getAffineDimExpr(loop, map.getContext()) ||
+        shape[loop] != staticLoopExtent(op, loop))
+      return std::nullopt;
+    inner *= shape[loop];
+  }
+  // A joined loop is read by no other axis.
+  SmallVector<AffineExpr> results(map.getResults().take_front(axis + 1));
+  for (unsigned loop = axis; loop < op.getNumLoops(); ++loop)
+    for (AffineExpr result : ArrayRef(results).drop_back())
+      if (result.isFunctionOfDim(loop))
+        return std::nullopt;
+  AffineExpr row = getAffineDimExpr(axis, map.getContext());
+  auto offset = dyn_cast<AffineConstantExpr>(results.back() - row);
+  if (!offset)
+    return std::nullopt;
+  results.back() = row + offset.getValue() * inner;
+  return AffineMap::get(axis + 1, 0, results, map.getContext());
+}
+
 /// `source` with its axes joined in `groups`: what is in memory in their order,
-/// or is computed of such at the same place alone. Null for anything else.
+/// or is computed of such at the same place, or some rows on, alone. Null for
+/// anything else.
 static Value withJoinedAxes(Kernel &kernel, Value source,
                             ArrayRef<ReassociationIndices> groups) {
   OpBuilder before(kernel.from().getContext());
@@ -92,9 +124,16 @@ static Value withJoinedAxes(Kernel &kernel, Value source,
       !op.getBody()->getOps<tensor::ExtractOp>().empty() ||
       op.payloadUsesValueFromOperand(op.getDpsInitOperand(0)) ||
       op.getNumParallelLoops() != op.getNumLoops() ||
-      !llvm::all_of(op.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isIdentity(); }))
+      !op.getIndexingMapMatchingResult(op->getResult(0)).isIdentity())
     return nullptr;
+  SmallVector<AffineMap> maps;
+  for (OpOperand &operand : op->getOpOperands()) {
+    std::optional<AffineMap> joined =
+        withJoinedAxes(op, operand, unsigned(groups.size()) - 1);
+    if (!joined)
+      return nullptr;
+    maps.push_back(*joined);
+  }
   IRMapping map;
   for (Value input : op.getInputs()) {
     Value joined = withJoinedAxes(kernel, input, groups);
@@ -109,8 +148,6 @@ static Value withJoinedAxes(Kernel &kernel, Value source,
   auto rank = unsigned(groups.size());
   auto joined = cast<linalg::GenericOp>(before.clone(*op, map));
   joined->getResult(0).setType(start.getType());
-  SmallVector<AffineMap> maps(op->getNumOperands(),
-                              before.getMultiDimIdentityMap(rank));
   joined.setIndexingMapsAttr(before.getAffineMapArrayAttr(maps));
   joined.setIteratorTypesAttr(
       before.getArrayAttr(op.getIteratorTypes().getValue().take_front(rank)));
@@ -119,8 +156,8 @@ static Value withJoinedAxes(Kernel &kernel, Value source,
 
 /// Joins `axis` and those behind it, along which `box` is all of `destination`,
 /// to one: rows of few channels are contiguous, and copied in whole vectors.
-/// Nothing where that is not how they are in memory.
-static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
+/// False, and nothing, where that is not how they are in memory.
+static bool joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
   auto from = cast<RankedTensorType>(copy.source.getType());
   auto to = cast<MemRefType>(copy.destination.getType());
   bool areKnown =
@@ -129,7 +166,7 @@ static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
   std::optional<int64_t> offset = getConstantIntValue(box.offsets[axis]);
   if (!areKnown || !offset || axis + 1 >= from.getRank() ||
       !to.getLayout().isIdentity())
-    return;
+    return false;
   SmallVector<ReassociationIndices> groups;
   for (int64_t dim = 0; dim < from.getRank(); ++dim) {
     if (dim <= axis)
@@ -138,7 +175,7 @@ static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
   }
   Value joined = withJoinedAxes(kernel, copy.source, groups);
   if (!joined)
-    return;
+    return false;
   copy.source = joined;
   copy.destination = memref::CollapseShapeOp::create(
       kernel.builder(), kernel.loc(), copy.destination, groups);
@@ -148,16 +185,21 @@ static void joinAxes(Kernel &kernel, int64_t axis, Box &box, Copy &copy) {
   box.sizes.resize(axis + 1);
   box.offsets[axis] = b.getIndexAttr(*offset * inner);
   box.sizes[axis] = b.getIndexAttr(from.getDimSize(axis) * inner);
+  return true;
 }
 
-/// Rows that end within a vector, as those of nine channels do, become one.
+/// Rows that end within a vector, as those of nine channels do, become one, or
+/// those of a line of an image where lines are not all that is read.
 static void joinShortRows(Kernel &kernel, Box &box, Copy &copy,
                           const VectorUnit &unit) {
   auto type = cast<RankedTensorType>(copy.source.getType());
   if (type.getRank() < 2 || type.isDynamicDim(type.getRank() - 1) ||
       type.getShape().back() % lanesOf(copy.source, unit) == 0)
     return;
-  joinAxes(kernel, type.isDynamicDim(0) ? 1 : 0, box, copy);
+  for (int64_t axis = type.isDynamicDim(0) ? 1 : 0; axis + 1 < type.getRank();
+       ++axis)
+    if (joinAxes(kernel, axis, box, copy))
+      return;
 }
 
 void emitElementwise(Kernel &kernel, ArrayRef<Copy> copies,

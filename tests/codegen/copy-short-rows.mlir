@@ -66,3 +66,40 @@ func.func private @picks(%x: tensor<5x9xf32>, %out: tensor<5x9xf32>) -> tensor<5
   } -> tensor<5x9xf32>
   return %0 : tensor<5x9xf32>
 }
+
+// Pixels of three colours from the second line and pixel on: lines are one, of
+// which the second begins three elements on, and the third with it, where two
+// are added.
+// CHECK-LABEL: func private @crop(
+// CHECK-DAG:     %[[X:.*]] = memref.collapse_shape %arg0 {{\[\[}}0], [1, 2]] : memref<10x12x3xf32> into memref<10x36xf32>
+// CHECK-DAG:     %[[Y:.*]] = memref.collapse_shape %arg1 {{\[\[}}0], [1, 2]] : memref<8x11x3xf32> into memref<8x33xf32>
+// CHECK:         scf.for %[[LINE:.*]] = %{{.*}} to %{{.*}} step
+// CHECK:           %[[FROM:.*]] = arith.addi %[[LINE]], %c1
+// CHECK:           %[[AT:.*]] = arith.addi %{{.*}}, %c3
+// CHECK:           vector.load %[[X]][%[[FROM]], %[[AT]]] : memref<10x36xf32>, vector<16xf32>
+// CHECK:           vector.load %[[Y]][%[[LINE]], %{{.*}}] : memref<8x33xf32>, vector<16xf32>
+func.func private @crop(%x: tensor<10x12x3xf32>, %y: tensor<8x11x3xf32>, %out: tensor<8x11x3xf32>) -> tensor<8x11x3xf32>
+    attributes {ktn.kernel = "elementwise"} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(h, w, c) -> (h + 1, w + 1, c)>, affine_map<(h, w, c) -> (h, w, c)>, affine_map<(h, w, c) -> (h, w, c)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %y : tensor<10x12x3xf32>, tensor<8x11x3xf32>) outs(%out : tensor<8x11x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<8x11x3xf32>
+  return %0 : tensor<8x11x3xf32>
+}
+
+// Each other pixel is none of a line.
+// CHECK-LABEL: func private @every_other(
+// CHECK-NOT:     memref.collapse_shape
+// CHECK:         return
+func.func private @every_other(%x: tensor<10x12x3xf32>, %out: tensor<10x6x3xf32>) -> tensor<10x6x3xf32>
+    attributes {ktn.kernel = "elementwise"} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(h, w, c) -> (h, w * 2, c)>, affine_map<(h, w, c) -> (h, w, c)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<10x12x3xf32>) outs(%out : tensor<10x6x3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<10x6x3xf32>
+  return %0 : tensor<10x6x3xf32>
+}
