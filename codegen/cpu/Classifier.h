@@ -56,6 +56,7 @@ private:
   unsigned widthOfOneRow(std::optional<int64_t> vectors);
   std::optional<WindowWay> windowAlong(unsigned loop);
   void pickWindowRows();
+  void pickRowsOfWideWindow();
   void pickTapRows(std::optional<int64_t> vectors);
   bool holdsShared(int64_t most);
   bool holdsWeights();

@@ -573,6 +573,42 @@ void Classifier::pickWindowRows() {
     tiling.size = windowTile(ways[0], ways[1], unit);
   if (tiling.size.outerRows == 1)
     tiling.outerRow.reset();
+  if (tiling.row && !tiling.outerRow)
+    pickRowsOfWideWindow();
+}
+
+/// Of a window of which a loop goes along the outer taps, the rows of a tile
+/// share the weights alone. With 16 registers 8 sums are as many as there are
+/// under way, so that nothing may come late: two more are worth it, which are
+/// the next row's, as a wider tile wants all weights at once.
+void Classifier::pickRowsOfWideWindow() {
+  constexpr int64_t fewRegisters = 16, sumsUnderWay = 8, mostSums = 10;
+  std::optional<unsigned> outer = outerLoopOfWindow();
+  if (unit.littleCode || unit.registers > fewRegisters || !outer ||
+      windowAlong(*outer) || !extent(*outer) || !extent(*tiling.row))
+    return;
+  // Turns in which each unit does a product for all taps of a row, and one for
+  // what is around them.
+  auto turnsOfTile = [&](int64_t high, int64_t wide) {
+    return high * wide == 0 ? 0 : std::max(high * wide, sumsUnderWay) + 2;
+  };
+  auto turns = [&](int64_t high, int64_t wide) {
+    int64_t rows = *extent(*outer), columns = *extent(*tiling.row);
+    auto ofRow = [&](int64_t high) {
+      return columns / wide * turnsOfTile(high, wide) +
+             turnsOfTile(high, columns % wide);
+    };
+    return rows / high * ofRow(high) + ofRow(rows % high);
+  };
+  int64_t best = turns(1, tiling.size.rows);
+  for (int64_t high = 2; high <= std::min<int64_t>(*extent(*outer), 3); ++high)
+    for (int64_t wide = 2;
+         wide <= std::min(*extent(*tiling.row), mostSums / high); ++wide)
+      if (int64_t cost = turns(high, wide); cost < best) {
+        best = cost;
+        tiling.outerRow = outer;
+        tiling.size = {unsigned(wide), 1, unsigned(high)};
+      }
 }
 
 /// A sum over all places of a window, as the gradient of the kernel of a

@@ -239,16 +239,31 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
   });
   if (tiling.taps.empty() || !tiling.row)
     return all;
-  for (Tap &tap : all)
+  // Rows that share no places share weights: those of one column are together.
+  bool shareRows = false;
+  for (AffineMap map : root.getIndexingMapsArray())
+    for (AffineExpr expr : map.getResults())
+      for (unsigned tap : tiling.taps)
+        shareRows |= tiling.outerRow &&
+                     expr.isFunctionOfDim(*tiling.outerRow) &&
+                     expr.isFunctionOfDim(tap);
+  for (Tap &tap : all) {
+    SmallVector<int64_t> ofRow;
     for (AffineMap map : root.getIndexingMapsArray())
-      for (AffineExpr expr :
-           atPoint(map.getResults(), pointOf(tap.row, 0, tap.taps))) {
+      for (auto [place, expr] : llvm::zip_equal(
+               map.getResults(),
+               atPoint(map.getResults(), pointOf(tap.row, 0, tap.taps)))) {
         auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
         if (sum && sum.getKind() != AffineExprKind::Add)
           sum = nullptr; // the first place, at a step of more than one
         auto constant = dyn_cast<AffineConstantExpr>(sum ? sum.getRHS() : expr);
-        tap.place.push_back(constant ? constant.getValue() : 0);
+        bool isOfRow = tiling.outerRow && !shareRows &&
+                       place.isFunctionOfDim(*tiling.outerRow);
+        (isOfRow ? ofRow : tap.place)
+            .push_back(constant ? constant.getValue() : 0);
       }
+    tap.place.append(ofRow);
+  }
   llvm::sort(all, [](const Tap &left, const Tap &right) {
     return std::tie(left.place, left.number) <
            std::tie(right.place, right.number);
