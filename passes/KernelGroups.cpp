@@ -56,11 +56,11 @@ public:
       position[&op] = index;
   }
 
+  using Members = llvm::SmallSetVector<Operation *, 8>;
+
   SmallVector<KernelGroup> run(bool fuse);
 
 private:
-  using Members = llvm::SmallSetVector<Operation *, 8>;
-
   bool isFree(Operation *op) const {
     return op->getBlock() == &block && isKernelOp(op) && !grouped.contains(op);
   }
@@ -77,6 +77,7 @@ private:
   bool hasRoomFor(Operation *op, const Members &members) const;
   bool join(Operation *op, Members &members) const;
   bool growTogether(Members &members) const;
+  void keepGatesInside(Members &members) const;
   void growPad(Members &members);
   void growRows(Members &members);
   void absorbProducers(Members &members);
@@ -249,7 +250,40 @@ void Grouper::growEpilogue(Members &members) {
     else if (Operation *next = movesTiles(members))
       members.insert(next);
     else if (!growTogether(members))
-      return growPad(members);
+      break;
+  }
+  keepGatesInside(members);
+  growPad(members);
+}
+
+/// Whether `op`, one of `members`, reads gates of `value`, which is computed by
+/// another.
+static bool readsGatesInside(linalg::GenericOp op, Value value,
+                             const Grouper::Members &members) {
+  Operation *def = value.getDefiningOp();
+  return def && members.contains(def) && readsGates(op, value);
+}
+
+/// A tile of gates writes the sums of its product, and what has no gates. Where
+/// something else reads another value with gates, as of halves of activated
+/// channels that go different ways, what reads gates is of other kernels, and
+/// so is what was added since.
+void Grouper::keepGatesInside(Members &members) const {
+  auto escapes = [&](Value value) {
+    return value.getDefiningOp() != members.front() &&
+           llvm::any_of(value.getUsers(), [&](Operation *user) {
+             return !members.contains(user);
+           });
+  };
+  for (size_t number = 0; number < members.size(); ++number) {
+    auto op = dyn_cast<linalg::GenericOp>(members[number]);
+    if (!op || llvm::none_of(op.getDpsInputs(), [&](Value value) {
+          return readsGatesInside(op, value, members) && escapes(value);
+        }))
+      continue;
+    while (members.size() > number)
+      members.pop_back();
+    number = 0; // what was dropped may have been all that read another one
   }
 }
 
@@ -313,9 +347,7 @@ void Grouper::growPad(Members &members) {
   auto isOfGates = [&](Operation *member) {
     auto op = dyn_cast<linalg::GenericOp>(member);
     return op && llvm::any_of(op.getDpsInputs(), [&](Value value) {
-             return value.getDefiningOp() &&
-                    members.contains(value.getDefiningOp()) &&
-                    readsGates(op, value);
+             return readsGatesInside(op, value, members);
            });
   };
   if (last->getNumResults() != 1 || !last->hasOneUse() ||

@@ -431,3 +431,60 @@ func.func @padded_gates(%x: tensor<4x8xf32>, %w: tensor<8x2x16xf32>) -> tensor<4
   } : tensor<4x16xf32> to tensor<4x18xf32>
   return %p : tensor<4x18xf32>
 }
+
+// -----
+
+#gx = affine_map<(m, g, n, k) -> (m, k)>
+#gw = affine_map<(m, g, n, k) -> (k, g, n)>
+#gy = affine_map<(m, g, n, k) -> (m, g, n)>
+#all = affine_map<(m, g, n) -> (m, g, n)>
+#first = affine_map<(d0, d1) -> (d0, 0, d1)>
+#second = affine_map<(d0, d1) -> (d0, 1, d1)>
+#here = affine_map<(d0, d1) -> (d0, d1)>
+
+// Halves of activated channels that go different ways are read by other kernels:
+// a tile of gates does not write them.
+// CHECK-LABEL: func @halves(
+// CHECK:         %[[Y:.+]] = call @kernel.matmul(
+// CHECK-SAME:      -> tensor<4x2x16xf32>
+// CHECK:         call @{{.+}}(%[[Y]]
+// CHECK:         call @{{.+}}(%{{.+}}, %{{.+}}, %[[Y]],
+func.func @halves(%x: tensor<4x8xf32>, %w: tensor<8x2x16xf32> {ktn.constant}, %v: tensor<16x16xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x2x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x2x16xf32>) -> tensor<4x2x16xf32>
+  %y = linalg.generic {indexing_maps = [#gx, #gw, #gy], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%x, %w : tensor<4x8xf32>, tensor<8x2x16xf32>) outs(%f : tensor<4x2x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %s = arith.addf %m, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4x2x16xf32>
+  %r = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%y : tensor<4x2x16xf32>) outs(%e : tensor<4x2x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = arith.maximumf %a, %zero : f32
+    linalg.yield %m : f32
+  } -> tensor<4x2x16xf32>
+  %e2 = tensor.empty() : tensor<4x16xf32>
+  %g = linalg.generic {indexing_maps = [#first, #here], iterator_types = ["parallel", "parallel"]}
+    ins(%r : tensor<4x2x16xf32>) outs(%e2 : tensor<4x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<4x16xf32>
+  %f2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<4x16xf32>) -> tensor<4x16xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%g, %v : tensor<4x16xf32>, tensor<16x16xf32>) outs(%f2 : tensor<4x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %s = arith.addf %m, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4x16xf32>
+  %h = linalg.generic {indexing_maps = [#second, #here, #here], iterator_types = ["parallel", "parallel"]}
+    ins(%r, %p : tensor<4x2x16xf32>, tensor<4x16xf32>) outs(%e2 : tensor<4x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.addf %a, %b : f32
+    linalg.yield %m : f32
+  } -> tensor<4x16xf32>
+  return %p, %h : tensor<4x16xf32>, tensor<4x16xf32>
+}
