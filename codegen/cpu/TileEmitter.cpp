@@ -495,10 +495,19 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
   unsigned &height = outer ? outerRows : innerRows;
   int64_t whole = extent / full * full;
   bool back = goesBackwards(loop);
+  int64_t together = tilesFinishedTogether(loop), even = 0;
+  if (tiling.taps.empty() && !tiling.outerRow && !tiling.sharedWith &&
+      !tiling.copied && !tiling.widened && together == 1)
+    even = evenRows(extent, full,
+                    columns.empty() ? tiling.size.vectors : columns.size());
+  if (even != 0)
+    whole -= full;
   auto allTiles = [&](Value from, Value to) {
     auto rest = [&] {
       if (whole == extent)
         return;
+      if (even != 0)
+        return emitEvenRows(loop, from, to, even, then);
       height = extent - whole;
       tileAt(loop, from, to, whole, height, then);
     };
@@ -514,7 +523,6 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
       rest();
   };
   auto [from, to] = range(loop, full, shared);
-  int64_t together = tilesFinishedTogether(loop);
   if (together == 1)
     return allTiles(from, to);
   inGroups(from, to, together * full, [&](Value first, Value count) {
@@ -524,6 +532,32 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
     height = together * full; // what is behind this group is the next one
     finishRows(count);
   });
+}
+
+/// The last two tiles, of which the first has `first` rows. Calls have them as
+/// if it were a full one.
+void TileEmitter::emitEvenRows(unsigned loop, Value from, Value to,
+                               int64_t first, Then then) {
+  int64_t full = tiling.size.rows, extent = staticLoopExtent(root, loop);
+  int64_t begin = (extent / full - 1) * full, second = extent - begin - first;
+  auto turns = [&](int64_t turn, int64_t count, int64_t rows) {
+    innerRows = rows;
+    Value start = kernel.index(turn);
+    emitTurns(kernel, reader, most(from, start), least(to, turn + count * full),
+              full, [&](Value at) {
+                Value number = arith::SubIOp::create(b, loc, at, start);
+                number =
+                    arith::DivUIOp::create(b, loc, number, kernel.index(full));
+                Value place =
+                    kernel.index(turn == begin ? begin : begin + first);
+                reader.bind(loop, kernel.plus(place, times(number, rows)));
+                then();
+              });
+  };
+  if (first == second)
+    return turns(begin, 2, first);
+  turns(begin, 1, first);
+  turns(begin + full, 1, second);
 }
 
 /// Rows of unknown number: full tiles, then tiles of half the rows, and so on.

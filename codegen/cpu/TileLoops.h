@@ -98,6 +98,8 @@ private:
   mlir::Value most(mlir::Value value, mlir::Value bound);
   void emitColumns(bool shared, Then then);
   void emitRows(unsigned loop, bool shared, Then then);
+  void emitEvenRows(unsigned loop, mlir::Value from, mlir::Value to,
+                    int64_t first, Then then);
   void emitRowLadder(bool shared, Then then);
   /// Where tiles along a loop read no border: from `first` to before `end`.
   struct Inside {

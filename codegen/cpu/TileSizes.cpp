@@ -82,6 +82,18 @@ TileSize productTile(std::optional<int64_t> rows,
   return best;
 }
 
+int64_t evenRows(int64_t rows, int64_t full, int64_t vectors) {
+  constexpr int64_t leastShare = 50; // below that it is code for nothing
+  auto cost = [&](int64_t height) {
+    return height == 0 ? 0 : std::max(height * vectors, sumsInFlight);
+  };
+  int64_t rest = rows % full, first = llvm::divideCeil(full + rest, 2);
+  int64_t both = cost(full) + cost(rest);
+  int64_t gained = both - cost(first) - cost(full + rest - first);
+  int64_t all = (rows / full - 1) * cost(full) + both;
+  return rest != 0 && rows > full && gained * leastShare >= all ? first : 0;
+}
+
 int64_t cachedRows(int64_t stride) {
   // 32 KiB of 8 ways are common: lines 4096 bytes apart share their ways. A
   // line of the columns that comes between is used once and soon the oldest.

@@ -37,6 +37,11 @@ TileSize productTile(std::optional<int64_t> rows,
                      std::optional<int64_t> vectors, MostOfTile most,
                      const VectorUnit &unit, bool far = false);
 
+/// Tiles of `full` rows and one of the rest, which has too few sums to hide the
+/// latency of an FMA: the rows of the first of two tiles that take so much less
+/// than the last of both that all `rows` do; 0 where none do.
+int64_t evenRows(int64_t rows, int64_t full, int64_t vectors);
+
 /// How many rows that are `stride` bytes apart stay in the first cache
 /// together while a tile walks along them.
 int64_t cachedRows(int64_t stride);

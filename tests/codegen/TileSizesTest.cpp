@@ -79,6 +79,18 @@ TEST(WindowTile, DividesTheRowsWhereThatCostsLittle) {
   EXPECT_EQ(14 % tile.outerRows, 0u);
 }
 
+// A tile of 2 x 2 takes as long as one of 4 x 2: eight sums are under way at
+// once. Of many rows that is little.
+TEST(EvenRows, TakeTheRestTogetherWithTheLastFullTile) {
+  EXPECT_EQ(evenRows(56, 6, 2), 4);
+  EXPECT_EQ(evenRows(55, 6, 2), 4); // and 3
+  EXPECT_EQ(evenRows(57, 6, 2), 0);
+  EXPECT_EQ(evenRows(54, 6, 2), 0);
+  EXPECT_EQ(evenRows(128, 6, 2), 0);
+  EXPECT_EQ(evenRows(2, 6, 2), 0);
+  EXPECT_EQ(evenRows(26, 8, 3), 5); // and 5
+}
+
 // Rows that two tiles share are farther from the cache than columns are; what
 // shares none goes along a row.
 TEST(WindowTile, IsHighWhereRowsAreShared) {
