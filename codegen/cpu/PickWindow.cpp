@@ -1,0 +1,134 @@
+//===- PickWindow.cpp - what the rows of a window's tiles are -------------===//
+#include "codegen/cpu/Classifier.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+/// Reductions that move a window over a parallel loop are its taps. A window
+/// over one channel is unrolled, so that neighbours share what they read; of a
+/// large one the inner taps.
+void Classifier::pickWindow() {
+  int64_t number = 1;
+  for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
+    bool slides = llvm::any_of(accesses, [&](const Access &access) {
+      return llvm::any_of(access.position, [&](AffineExpr expr) {
+        return !isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(loop);
+      });
+    });
+    if (!slides || !isReduction(loop))
+      continue;
+    number = extent(loop) ? number * *extent(loop) : mostUnrolledTaps + 1;
+    if (number > mostUnrolledTaps)
+      break;
+    tiling.taps.insert(tiling.taps.begin(), loop);
+  }
+}
+
+/// How the window goes along `loop`; null when it does not, or when the steps
+/// are not the same everywhere.
+std::optional<WindowWay> Classifier::windowAlong(unsigned loop) {
+  if (isReduction(loop) || extent(loop) == 1)
+    return std::nullopt;
+  for (const Access &access : accesses)
+    for (AffineExpr expr : access.position)
+      for (unsigned tap : tiling.taps)
+        if (expr.isFunctionOfDim(loop) && expr.isFunctionOfDim(tap)) {
+          auto step = laneStep(expr, loop), tapStep = laneStep(expr, tap);
+          if (!step || !tapStep)
+            return std::nullopt;
+          return WindowWay{extent(loop), *step, *extent(tap), *tapStep};
+        }
+  return std::nullopt;
+}
+
+/// The two innermost loops that the window goes along.
+void Classifier::pickWindowRows() {
+  WindowWay ways[2] = {{1}, {1}};
+  for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
+    std::optional<WindowWay> way = windowAlong(loop);
+    if (!way || (tiling.row && !way->extent))
+      continue;
+    ways[tiling.row ? 0 : 1] = *way;
+    (tiling.row ? tiling.outerRow : tiling.row) = loop;
+    if (tiling.outerRow)
+      break;
+  }
+  if (tiling.row)
+    tiling.size = windowTile(ways[0], ways[1], unit);
+  if (tiling.size.outerRows == 1)
+    tiling.outerRow.reset();
+  if (tiling.row && !tiling.outerRow)
+    pickRowsOfWideWindow();
+}
+
+/// Of a window of which a loop goes along the outer taps, the rows of a tile
+/// share the weights alone. With 16 registers 8 sums are as many as there are
+/// under way, so that nothing may come late: two more are worth it, which are
+/// the next row's, as a wider tile wants all weights at once.
+void Classifier::pickRowsOfWideWindow() {
+  constexpr int64_t fewRegisters = 16, sumsUnderWay = 8, mostSums = 10;
+  std::optional<unsigned> outer = outerLoopOfWindow();
+  if (unit.littleCode || unit.registers > fewRegisters || !outer ||
+      windowAlong(*outer) || !extent(*outer) || !extent(*tiling.row))
+    return;
+  // Turns in which each unit does a product for all taps of a row, and one for
+  // what is around them.
+  auto turnsOfTile = [&](int64_t high, int64_t wide) {
+    return high * wide == 0 ? 0 : std::max(high * wide, sumsUnderWay) + 2;
+  };
+  auto turns = [&](int64_t high, int64_t wide) {
+    int64_t rows = *extent(*outer), columns = *extent(*tiling.row);
+    auto ofRow = [&](int64_t high) {
+      return columns / wide * turnsOfTile(high, wide) +
+             turnsOfTile(high, columns % wide);
+    };
+    return rows / high * ofRow(high) + ofRow(rows % high);
+  };
+  int64_t best = turns(1, tiling.size.rows);
+  for (int64_t high = 2; high <= std::min<int64_t>(*extent(*outer), 3); ++high)
+    for (int64_t wide = 2;
+         wide <= std::min(*extent(*tiling.row), mostSums / high); ++wide)
+      if (int64_t cost = turns(high, wide); cost < best) {
+        best = cost;
+        tiling.outerRow = outer;
+        tiling.size = {unsigned(wide), 1, unsigned(high)};
+      }
+}
+
+/// A sum over all places of a window, as the gradient of the kernel of a
+/// depthwise convolution: its taps are rows, so that what they share is read
+/// once for all of them.
+void Classifier::pickTapRows(std::optional<int64_t> vectors) {
+  int64_t rows = 1, most = unit.registers / 2;
+  SmallVector<unsigned> loops;
+  for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
+    bool slides = llvm::any_of(accesses, [&](const Access &access) {
+      return llvm::any_of(access.position, [&](AffineExpr expr) {
+        return !isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(loop);
+      });
+    });
+    int64_t turns = extent(loop).value_or(most + 1);
+    if (slides && !isReduction(loop) && turns > 1 && rows * turns <= most &&
+        loops.size() < 2) {
+      loops.push_back(loop);
+      rows *= turns;
+    }
+  }
+  if (loops.empty())
+    return;
+  tiling.row = loops[0];
+  tiling.size.rows = unsigned(*extent(loops[0]));
+  if (loops.size() > 1) {
+    tiling.outerRow = loops[1];
+    tiling.size.outerRows = unsigned(*extent(loops[1]));
+  }
+  // A register for what rows share and one for what they do not.
+  int64_t fitting = (int64_t(unit.registers) - 2) / (rows + 1);
+  tiling.size.vectors = unsigned(std::clamp<int64_t>(
+      vectors.value_or(1), 1, std::max<int64_t>(fitting, 1)));
+}
+
+} // namespace keratin
