@@ -155,6 +155,12 @@ bool Classifier::copyWindows() {
   int64_t block = std::max<int64_t>(tiling.lanes, lineBytes / bytes);
   if (!columns || *columns <= block)
     return false;
+  // Blocks are of whole tiles, which are wide where they have few rows.
+  if (block % (int64_t(tiling.size.vectors) * tiling.lanes) != 0) {
+    if (!hasBorder)
+      return false;
+    tiling.size.vectors = unsigned(block / tiling.lanes);
+  }
   ofTile[*tiling.row] = tiling.size.rows;
   int64_t height = tiling.outerRow ? tiling.size.outerRows : 1;
   if (outer)
