@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/FoldPads.h"
+#include "ir/UnrolledTaps.h"
 #include "passes/Frames.h"
-#include "passes/KernelLimits.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

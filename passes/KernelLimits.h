@@ -16,9 +16,6 @@ namespace keratin {
 /// more of its own stays as it is.
 inline constexpr size_t mostScalarOps = 256, mostInputs = 64;
 
-/// Taps of a window that tiles unroll.
-inline constexpr int64_t mostUnrolledTaps = 25;
-
 /// Operations in the regions of `op`.
 inline size_t countScalarOps(mlir::Operation *op) {
   size_t count = 0;

@@ -8,7 +8,6 @@
 #define KERATIN_CODEGEN_CPU_CLASSIFIER_H
 
 #include "codegen/cpu/Roles.h"
-#include "passes/KernelLimits.h"
 
 namespace keratin {
 

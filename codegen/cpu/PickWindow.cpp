@@ -1,5 +1,6 @@
 //===- PickWindow.cpp - what the rows of a window's tiles are -------------===//
 #include "codegen/cpu/Classifier.h"
+#include "ir/UnrolledTaps.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Classifier.h"
 #include "codegen/cpu/TileLoops.h"
+#include "ir/UnrolledTaps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
