@@ -78,7 +78,7 @@ void emitPadBorder(Kernel &kernel, tensor::PadOp op, Value destination,
 /// one: whole rows, and of those that are some rows on. Nothing for other
 /// places.
 static std::optional<AffineMap>
-withJoinedAxes(linalg::GenericOp op, OpOperand &operand, unsigned axis) {
+mapOfJoinedAxes(linalg::GenericOp op, OpOperand &operand, unsigned axis) {
   AffineMap map = op.getMatchingIndexingMap(&operand);
   ArrayRef<int64_t> shape =
       cast<RankedTensorType>(operand.get().getType()).getShape();
@@ -129,7 +129,7 @@ static Value withJoinedAxes(Kernel &kernel, Value source,
   SmallVector<AffineMap> maps;
   for (OpOperand &operand : op->getOpOperands()) {
     std::optional<AffineMap> joined =
-        withJoinedAxes(op, operand, unsigned(groups.size()) - 1);
+        mapOfJoinedAxes(op, operand, unsigned(groups.size()) - 1);
     if (!joined)
       return nullptr;
     maps.push_back(*joined);

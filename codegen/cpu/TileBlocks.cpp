@@ -64,10 +64,8 @@ void TileEmitter::layOutBlocks() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.to().front());
   Type element = tiling.widened ? b.getF32Type() : type.getElementType();
-  SmallVector<int64_t> shape = panelShape();
   if (tiling.packsAll) {
-    shape[0] = llvm::divideCeil(staticLoopExtent(root, tiling.lane),
-                                int64_t(tiling.size.vectors) * tiling.lanes);
+    SmallVector<int64_t> shape = blocksShape(kernel, root, tiling);
     Value memory = kernel.addSharedScratch(element, llvm::product_of(shape));
     ReassociationIndices all(llvm::to_vector(llvm::seq<int64_t>(shape.size())));
     panel = memref::ExpandShapeOp::create(
@@ -75,7 +73,7 @@ void TileEmitter::layOutBlocks() {
         ArrayRef<ReassociationIndices>(all));
     return;
   }
-  auto panelType = MemRefType::get(shape, element);
+  auto panelType = MemRefType::get(panelShape(), element);
   panel = memref::AllocaOp::create(b, loc, panelType, b.getI64IntegerAttr(64));
 }
 
