@@ -123,18 +123,20 @@ public:
   template <typename Work> double take(Work &&work) {
     constexpr double mostWaiting = 4;
     for (;;) {
+      double first = cpuSeconds();
       bool before = isCoreOurs();
       double start = cpuSeconds();
       work();
-      double seconds = cpuSeconds() - start;
+      double end = cpuSeconds();
       bool alone = isCoreOurs() && before;
       if (!alone && waited < mostWaiting) {
-        waited += seconds;
+        // With the checks, which take longer than one run of a small kernel.
+        waited += cpuSeconds() - first;
         continue;
       }
       ++all;
       undisturbed += alone;
-      return seconds;
+      return end - start;
     }
   }
 
