@@ -138,7 +138,8 @@ template <typename F> static double fastest(int calls, F &&call) {
   for (int i = 0; i < calls; ++i) {
     double start = cpuSeconds();
     sink = call();
-    best = std::min(best, cpuSeconds() - start);
+    if (double seconds = cpuSeconds() - start; seconds > 0)
+      best = std::min(best, seconds);
   }
   (void)sink;
   return best;
@@ -164,7 +165,8 @@ double measureAdditions() {
       ++count;
       asm volatile("" : "+r"(count)); // is added to one by one
     }
-  return double(steps) * counters / (cpuSeconds() - start);
+  double seconds = cpuSeconds() - start;
+  return seconds > 0 ? double(steps) * counters / seconds : 0;
 }
 
 /// Sizes a thread measures: in the innermost cache, and in steps out of all.

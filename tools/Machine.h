@@ -39,7 +39,8 @@ double measureFlops();
 
 /// Integer additions of the calling thread in a second. Half as many where
 /// another program, or another virtual machine, has the other hyperthread of
-/// its core; registers of vectors alone do not tell. Takes about 0.1 ms.
+/// its core; registers of vectors alone do not tell. 0 where the clock was set
+/// back in between. Takes about 0.1 ms.
 double measureAdditions();
 
 /// Measures with this many threads at once, each in its own CPU time, so that

@@ -129,9 +129,11 @@ public:
       work();
       double end = cpuSeconds();
       bool alone = isCoreOurs() && before;
+      if (end <= start) // the clock of a virtual machine was set back
+        continue;
       if (!alone && waited < mostWaiting) {
         // With the checks, which take longer than one run of a small kernel.
-        waited += cpuSeconds() - first;
+        waited += std::max(cpuSeconds() - first, end - start);
         continue;
       }
       ++all;
