@@ -7,6 +7,10 @@
 //
 // where kernel.task(work, begin, end) calls kernel(a, b, …, begin, end, count).
 //
+// A kernel of several turns has the number of the turn before begin: `work` has
+// it, and ktn_parallel_for is called for one turn after the other. Who is given
+// all parts of the first turn does the other turns as well, and leaves a 0.
+//
 // A kernel that takes a piece of scratch memory has its number before begin. In
 // `work` that is a set of bits, at first none: the pieces that are taken. A
 // task takes the first that is free, so that few threads work in few pieces,
@@ -56,6 +60,29 @@ static Value *takePiece(IRBuilder<> &b, Value *taken) {
   return piece;
 }
 
+/// In how many turns the kernel is done, each by all threads.
+static uint64_t turnsOf(const Function &kernel) {
+  return kernel.getFnAttributeAsParsedInteger(turnsMark, 1);
+}
+
+/// The turn to do, where `place` has that of all tasks: all, if this one has
+/// all parts of the first.
+static Value *chooseTurn(IRBuilder<> &b, Value *place, Value *count) {
+  Function *task = b.GetInsertBlock()->getParent();
+  Value *turn = b.CreateLoad(b.getInt64Ty(), place);
+  Value *here = b.CreateSub(task->getArg(2), task->getArg(1));
+  Value *isFirst = b.CreateICmpEQ(turn, b.getInt64(1));
+  Value *all = b.CreateAnd(b.CreateICmpEQ(here, count), isFirst);
+  auto *only = BasicBlock::Create(b.getContext(), "only", task);
+  auto *chosen = BasicBlock::Create(b.getContext(), "chosen", task);
+  b.CreateCondBr(all, only, chosen);
+  b.SetInsertPoint(only);
+  b.CreateStore(b.getInt64(0), place);
+  b.CreateBr(chosen);
+  b.SetInsertPoint(chosen);
+  return b.CreateSelect(all, b.getInt64(0), turn);
+}
+
 static void releasePiece(IRBuilder<> &b, Value *taken, Value *piece) {
   Value *bit = b.CreateShl(b.getInt64(1), piece);
   b.CreateAtomicRMW(AtomicRMWInst::And, taken, b.CreateNot(bit), Align(8),
@@ -86,6 +113,10 @@ static Function *taskOf(Function &kernel) {
     taken = b.CreateStructGEP(type, task->getArg(0), arguments.size() - 1);
     arguments.back() = takePiece(b, taken);
   }
+  if (turnsOf(kernel) > 1)
+    arguments.back() = chooseTurn(
+        b, b.CreateStructGEP(type, task->getArg(0), arguments.size() - 1),
+        count);
   arguments.append({task->getArg(1), task->getArg(2), count});
   b.CreateCall(&kernel, arguments);
   if (taken)
@@ -110,8 +141,22 @@ static void callInParts(CallInst *call, Value *work) {
   b.SetInsertPoint(many);
   for (auto [field, argument] : enumerate(arguments))
     b.CreateStore(argument, b.CreateStructGEP(type, work, field));
-  b.CreateCall(parallelForHook(*kernel.getParent()),
-               {taskOf(kernel), work, count});
+  auto forAll = [&] {
+    b.CreateCall(parallelForHook(*kernel.getParent()),
+                 {taskOf(kernel), work, count});
+  };
+  uint64_t turns = turnsOf(kernel);
+  if (turns == 1)
+    return forAll();
+  Value *place = b.CreateStructGEP(type, work, arguments.size() - 2);
+  b.CreateStore(b.getInt64(1), place);
+  forAll();
+  Value *left = b.CreateIsNotNull(b.CreateLoad(b.getInt64Ty(), place));
+  b.SetInsertPoint(SplitBlockAndInsertIfThen(left, many->getIterator(), false));
+  for (uint64_t turn = 2; turn <= turns; ++turn) {
+    b.CreateStore(b.getInt64(turn), place);
+    forAll();
+  }
 }
 
 void callKernelsInParts(Function &entry) {

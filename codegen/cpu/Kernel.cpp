@@ -44,6 +44,7 @@ Kernel::Kernel(func::FuncOp from)
 void Kernel::start() {
   enoughParts = 256; // for any number of threads
   takesPiece = false;
+  turns = 1;
   SmallVector<Type> types(source.getArgumentTypes());
   for (auto [number, type] : llvm::enumerate(types))
     if (isa<RankedTensorType>(type))
@@ -351,6 +352,33 @@ void Kernel::allowParts() {
   target.setType(b.getFunctionType(types, {}));
 }
 
+void Kernel::allowTurns(int64_t count, int64_t parts) {
+  assert(inParts && "one call does all turns");
+  turns = count;
+  enoughParts = std::min(enoughParts, parts);
+  auto attrs = b.getDictionaryAttr(b.getNamedAttr(turnAttr, b.getUnitAttr()));
+  (void)target.insertArgument(target.getNumArguments() - 3, b.getIndexType(),
+                              attrs, location);
+}
+
+Value Kernel::isTurn(int64_t number) {
+  return arith::CmpIOp::create(b, location, arith::CmpIPredicate::eq,
+                               target.getArguments().take_back(4).front(),
+                               index(number));
+}
+
+Value Kernel::doesAllTurns() { return isTurn(0); }
+
+void Kernel::emitTurn(int64_t number, llvm::function_ref<void()> body) {
+  Value doesIt =
+      arith::OrIOp::create(b, location, doesAllTurns(), isTurn(number));
+  auto branch =
+      scf::IfOp::create(b, location, doesIt, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
 std::optional<unsigned> Kernel::pickShared(ArrayRef<int64_t> turns) const {
   if (!inParts)
     return std::nullopt;
@@ -417,10 +445,12 @@ func::FuncOp Kernel::finish() {
   if (inParts) {
     target->setAttr(partsAttr,
                     b.getI64IntegerAttr(std::min(mostParts, enoughParts)));
-    SmallVector<llvm::StringRef> marks = {partsMark};
+    SmallVector<Attribute> marks = {b.getStringAttr(partsMark)};
     if (takesPiece)
-      marks.push_back(pieceMark);
-    target->setAttr("passthrough", b.getStrArrayAttr(marks));
+      marks.push_back(b.getStringAttr(pieceMark));
+    if (turns > 1)
+      marks.push_back(b.getStrArrayAttr({turnsMark, std::to_string(turns)}));
+    target->setAttr("passthrough", b.getArrayAttr(marks));
   }
   b.setInsertionPointToEnd(&target.front());
   func::ReturnOp::create(b, location);

@@ -71,6 +71,16 @@ public:
   /// where it ends. Only the last ends elsewhere than at a multiple of `step`,
   /// whatever the number of parts. Without parts it is all of the loop.
   std::pair<mlir::Value, mlir::Value> share(mlir::Value extent, int64_t step);
+  /// Splits the work of a kernel in parts into `count` turns, each in at most
+  /// `parts`: none begins before all parts of the one before are done. The
+  /// function gets the argument `turn` before `begin`: the only turn to do,
+  /// from 1 on, or 0 for one after the other, by a call that does all parts. To
+  /// be called once.
+  void allowTurns(int64_t count, int64_t parts);
+  /// Whether this call does all turns, as an i1.
+  mlir::Value doesAllTurns();
+  /// Emits what is done in turn `number`.
+  void emitTurn(int64_t number, llvm::function_ref<void()> body);
   /// Emits what cannot be shared, for one call alone to do: the one that does
   /// the last part, or the first.
   void emitOnce(llvm::function_ref<void()> body, bool first = false);
@@ -107,6 +117,7 @@ public:
 
 private:
   void start();
+  mlir::Value isTurn(int64_t number);
 
   mlir::func::FuncOp source, target;
   mlir::OpBuilder b;
@@ -118,6 +129,7 @@ private:
   int64_t mostParts = 1; ///< that are not empty
   int64_t enoughParts = 0;
   bool takesPiece = false; ///< of scratch memory
+  int64_t turns = 1;
 };
 
 /// The attribute of an argument that is memory for the call to work in. A
@@ -126,6 +138,11 @@ private:
 inline constexpr llvm::StringLiteral scratchAttr = "ktn.scratch";
 inline constexpr llvm::StringLiteral sharedScratchAttr = "ktn.shared_scratch";
 inline constexpr llvm::StringLiteral pieceMark = "ktn-piece";
+
+/// The attribute of the argument that tells the turn to do, and the number of
+/// turns in LLVM IR.
+inline constexpr llvm::StringLiteral turnAttr = "ktn.turn";
+inline constexpr llvm::StringLiteral turnsMark = "ktn-turns";
 
 /// The attribute of an argument that is memory in which a call leaves something
 /// for the next one, if that gets the same arena; and of the tensor for it.

@@ -198,6 +198,8 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel,
       // A call of all parts has the first piece.
       if (kernel->hasAttr(partsAttr) && !isShared)
         arguments.push_back(arith::ConstantIndexOp::create(b, loc, 0));
+    } else if (kernel.getArgAttr(number, turnAttr)) {
+      arguments.push_back(arith::ConstantIndexOp::create(b, loc, 0));
     } else if (kernel.getArgAttr(number, keptAttr)) {
       auto type = mlir::cast<MemRefType>(kernel.getArgumentTypes()[number]);
       auto kept = tensor::EmptyOp::create(b, loc, type.getShape(),

@@ -39,11 +39,12 @@ struct WinogradPlan {
   int64_t line;        ///< elements of a cache line
   TileSize size;       ///< of the products; its rows are tiles
   bool streamsWeights; ///< from beyond the second cache
-  /// What parts of the kernel share: blocks, or the columns of the products,
-  /// each of them with the transforms of all inputs. Null without parts.
-  enum class Shared { Blocks, Columns };
+  /// What parts of the kernel share: blocks, each part with a ring of its own;
+  /// or, of a single block, in three turns, the tiles of inputs, the positions
+  /// and the tiles of outputs. Null without parts, or with little to share.
+  enum class Shared { Blocks, Positions };
   std::optional<Shared> shared;
-  int64_t mostParts = 1; ///< each has a ring of its own
+  int64_t mostParts = 1;
 
   int64_t points() const { return (m + 2) * (m + 2); }
   int64_t panelWidth() const { return int64_t(size.vectors) * lanes; }
@@ -60,7 +61,12 @@ struct WinogradPlan {
   /// does not meet in few sets of the cache.
   int64_t rowStride(int64_t elements) const;
   int64_t sliceStride() const;
-  int64_t scratchElements() const { return (points() + 1) * sliceStride(); }
+  int64_t ringElements() const { return (points() + 1) * sliceStride(); }
+  /// With parts of the positions, products are behind the ring: a slice of
+  /// inputs may not have been multiplied when that of products is written.
+  int64_t sharedElements() const {
+    return ringElements() + points() * sliceStride();
+  }
 };
 
 /// How `root` is computed by tiles; null when it is not such a convolution, or

@@ -37,32 +37,30 @@ public:
 private:
   using Then = llvm::function_ref<void(Value)>;
   using AlongVectors = llvm::function_ref<void(Value, unsigned)>;
+  /// A half-open range of tiles or positions.
+  using Range = std::pair<Value, Value>;
 
   Value plus(Value value, int64_t offset);
   Value least(Value value, int64_t bound);
   void loop(Value from, Value to, int64_t step, Then body);
-  void alongVectors(Value from, Value to, int64_t extent, AlongVectors body);
-  std::pair<Value, Value> share(WinogradPlan::Shared what, Value extent,
-                                int64_t step);
+  void alongVectors(int64_t extent, AlongVectors body);
 
   void layOut();
-  Value slices(int64_t first, int64_t elements, Value scratch, Value begin);
+  Value slices(int64_t elements, Value scratch, Value begin);
+  void emitBlocks();
+  void emitInTurns();
   void emitBlock(Value firstTile, Value tiles);
   void placeTile(Value tile);
   AffineExpr placeInput(unsigned loop, Value start, int64_t offset,
                         int64_t reach, int64_t extent);
-  void transformInputs(Value firstTile, Value tiles);
-  void multiply(Value tiles);
+  void transformInputs(Value firstTile, Range tiles);
+  void multiply(Range points, Value tiles);
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
   Value firstStep(Value row);
-  struct Place {
-    Value point, panel;
-  };
-  Place nextPlace(Value point, Value panel);
-  void prefetchWeights(const Place &next, Value step);
+  void prefetchWeights(Value point, Value panel, Value step);
   void multiplyRows(Value point, Value panel, Value row, unsigned rows,
                     unsigned vectors);
-  void transformOutputs(Value firstTile, Value tiles);
+  void transformOutputs(Value firstTile, Range tiles);
   void ifInside(Value position, int64_t offset, int64_t reach, int64_t extent,
                 llvm::function_ref<void()> then);
   void finish(int64_t i, int64_t j, Value sum, unsigned width);
@@ -78,7 +76,6 @@ private:
   Type element;
 
   Value weights, inputs, products; ///< the latter [point][tile][..]
-  Value firstPanel, endPanel;      ///< of this call
   Value row, column;               ///< of the first output of the tile
 };
 } // namespace
@@ -99,46 +96,29 @@ void WinogradEmitter::loop(Value from, Value to, int64_t step, Then body) {
   emitTurns(kernel, reader, from, to, step, body);
 }
 
-/// Full vectors from `from`, which is a multiple of them, to `to`; and what is
-/// left of `extent` when `to` is there.
-void WinogradEmitter::alongVectors(Value from, Value to, int64_t extent,
-                                   AlongVectors body) {
+/// Full vectors of `extent` elements, and what is left of them.
+void WinogradEmitter::alongVectors(int64_t extent, AlongVectors body) {
   int64_t whole = extent / plan.lanes * plan.lanes;
-  loop(from, least(to, whole), plan.lanes,
+  loop(kernel.index(0), kernel.index(whole), plan.lanes,
        [&](Value at) { body(at, plan.lanes); });
-  if (whole == extent)
-    return;
-  Value rest = kernel.index(whole);
-  if (!isZeroInteger(from))
-    rest = arith::MaxUIOp::create(b, loc, from, rest);
-  loop(rest, to, plan.lanes,
-       [&](Value at) { body(at, unsigned(extent - whole)); });
-}
-
-/// The share that this call has of `what`.
-std::pair<Value, Value> WinogradEmitter::share(WinogradPlan::Shared what,
-                                               Value extent, int64_t step) {
-  if (plan.shared == what)
-    return kernel.share(extent, step);
-  return {kernel.index(0), extent};
+  if (whole != extent)
+    body(kernel.index(whole), unsigned(extent - whole));
 }
 
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// [point][tile][elements] in the ring from slice `first` on.
-Value WinogradEmitter::slices(int64_t first, int64_t elements, Value scratch,
-                              Value begin) {
+/// [point][tile][elements] in slices from `begin` on.
+Value WinogradEmitter::slices(int64_t elements, Value scratch, Value begin) {
   SmallVector<int64_t> sizes = {plan.points(), plan.block, elements};
   SmallVector<int64_t> strides = {plan.sliceStride(), plan.rowStride(elements),
                                   1};
   auto layout =
       StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
-  Value offset = plus(begin, first * plan.sliceStride());
   return memref::ReinterpretCastOp::create(
       b, loc, MemRefType::get(sizes, element, layout), scratch,
-      OpFoldResult(offset), getAsIndexOpFoldResult(b.getContext(), sizes),
+      OpFoldResult(begin), getAsIndexOpFoldResult(b.getContext(), sizes),
       getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
@@ -153,10 +133,21 @@ void WinogradEmitter::layOut() {
           {b.getNamedAttr("block", b.getI64IntegerAttr(plan.panelWidth())),
            b.getNamedAttr("winograd", b.getI64IntegerAttr(plan.m))}));
   weights = kernel.memrefOf(tensor);
-  auto [scratch, begin] =
-      kernel.addScratch(element, plan.scratchElements(), plan.mostParts);
-  products = slices(0, llvm::alignTo(conv.filters, plan.lanes), scratch, begin);
-  inputs = slices(1, conv.channels, scratch, begin);
+  Value scratch, ring, ofProducts;
+  if (plan.shared == WinogradPlan::Shared::Positions) {
+    scratch = kernel.addSharedScratch(element, plan.sharedElements());
+    kernel.allowTurns(3, plan.mostParts);
+    ring = kernel.index(0);
+    ofProducts = arith::SelectOp::create(b, loc, kernel.doesAllTurns(), ring,
+                                         kernel.index(plan.ringElements()));
+  } else {
+    std::tie(scratch, ring) =
+        kernel.addScratch(element, plan.ringElements(), plan.mostParts);
+    ofProducts = ring;
+  }
+  products =
+      slices(llvm::alignTo(conv.filters, plan.lanes), scratch, ofProducts);
+  inputs = slices(conv.channels, scratch, plus(ring, plan.sliceStride()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -167,34 +158,55 @@ void WinogradEmitter::run() {
   kernel.to()->setAttr(kernelAttr,
                        b.getStringAttr("winograd" + llvm::Twine(plan.m)));
   layOut();
+  if (plan.shared == WinogradPlan::Shared::Positions)
+    return emitInTurns();
+  if (plan.shared)
+    return emitBlocks();
+  kernel.emitOnce([&] {
+    LaneReader::Scope scope(reader);
+    emitBlocks();
+  });
+}
+
+void WinogradEmitter::emitBlocks() {
   Value tiles = kernel.index(plan.tilesOfImage());
   if (conv.image)
     tiles = arith::MulIOp::create(b, loc, kernel.loopExtent(root, *conv.image),
                                   tiles);
-  auto emit = [&] {
-    std::tie(firstPanel, endPanel) =
-        share(WinogradPlan::Shared::Columns, kernel.index(plan.panels()), 1);
-    auto [from, to] = share(WinogradPlan::Shared::Blocks, tiles, plan.block);
-    loop(from, to, plan.block, [&](Value firstTile) {
-      Value tiles = kernel.index(plan.block);
-      if (!plan.hasWholeBlocks())
-        tiles = arith::MinUIOp::create(
-            b, loc, tiles, arith::SubIOp::create(b, loc, to, firstTile));
-      emitBlock(firstTile, tiles);
-    });
-  };
+  Range all = {kernel.index(0), tiles};
   if (plan.shared)
-    return emit();
-  kernel.emitOnce([&] {
-    LaneReader::Scope scope(reader);
-    emit();
+    all = kernel.share(tiles, plan.block);
+  loop(all.first, all.second, plan.block, [&](Value firstTile) {
+    Value tiles = kernel.index(plan.block);
+    if (!plan.hasWholeBlocks())
+      tiles = arith::MinUIOp::create(
+          b, loc, tiles, arith::SubIOp::create(b, loc, all.second, firstTile));
+    emitBlock(firstTile, tiles);
   });
 }
 
 void WinogradEmitter::emitBlock(Value firstTile, Value tiles) {
-  transformInputs(firstTile, tiles);
-  multiply(tiles);
-  transformOutputs(firstTile, tiles);
+  Value first = kernel.index(0);
+  transformInputs(firstTile, {first, tiles});
+  multiply({first, kernel.index(plan.points())}, tiles);
+  transformOutputs(firstTile, {first, tiles});
+}
+
+/// The only block, where calls share each of the three steps.
+void WinogradEmitter::emitInTurns() {
+  Value first = kernel.index(0), tiles = kernel.index(plan.block);
+  auto turn = [&](int64_t number, Value extent,
+                  llvm::function_ref<void(Range)> step) {
+    Range range = kernel.share(extent, 1);
+    kernel.emitTurn(number, [&] {
+      LaneReader::Scope scope(reader);
+      step(range);
+    });
+  };
+  turn(1, tiles, [&](Range range) { transformInputs(first, range); });
+  turn(2, kernel.index(plan.points()),
+       [&](Range range) { multiply(range, tiles); });
+  turn(3, tiles, [&](Range range) { transformOutputs(first, range); });
 }
 
 /// Tiles are numbered image by image, row by row.
@@ -224,11 +236,11 @@ AffineExpr WinogradEmitter::placeInput(unsigned loop, Value start,
   return reader.symbol(least(plus(start, offset), extent - 1));
 }
 
-void WinogradEmitter::transformInputs(Value firstTile, Value tiles) {
+void WinogradEmitter::transformInputs(Value firstTile, Range tiles) {
   int64_t size = plan.m + 2;
   AffineMap map = root.getMatchingIndexingMap(conv.input);
   reader.setLane(conv.channel);
-  loop(kernel.index(0), tiles, 1, [&](Value number) {
+  loop(tiles.first, tiles.second, 1, [&](Value number) {
     placeTile(arith::AddIOp::create(b, loc, firstTile, number));
     SmallVector<AffineExpr> down, right;
     for (int64_t i = 0; i < size; ++i) {
@@ -252,28 +264,26 @@ void WinogradEmitter::transformInputs(Value firstTile, Value tiles) {
       return reader.materialize(reader.read(conv.input->get(), position, width),
                                 width);
     };
-    alongVectors(
-        kernel.index(0), kernel.index(conv.channels), conv.channels,
-        [&](Value channel, unsigned width) {
-          reader.bind(conv.channel, channel);
-          SmallVector<SmallVector<Value>> columns;
-          for (int64_t j = 0; j < size; ++j) {
-            SmallVector<Value> values;
-            for (int64_t i = 0; i < size; ++i)
-              values.push_back(read(i, j, width));
-            columns.push_back(emitInputTransform(b, loc, values));
-          }
-          for (int64_t i = 0; i < size; ++i) {
-            SmallVector<Value> values;
-            for (int64_t j = 0; j < size; ++j)
-              values.push_back(columns[j][i]);
-            values = emitInputTransform(b, loc, values);
-            for (int64_t j = 0; j < size; ++j)
-              vector::StoreOp::create(
-                  b, loc, values[j], inputs,
-                  ValueRange{kernel.index(i * size + j), number, channel});
-          }
-        });
+    alongVectors(conv.channels, [&](Value channel, unsigned width) {
+      reader.bind(conv.channel, channel);
+      SmallVector<SmallVector<Value>> columns;
+      for (int64_t j = 0; j < size; ++j) {
+        SmallVector<Value> values;
+        for (int64_t i = 0; i < size; ++i)
+          values.push_back(read(i, j, width));
+        columns.push_back(emitInputTransform(b, loc, values));
+      }
+      for (int64_t i = 0; i < size; ++i) {
+        SmallVector<Value> values;
+        for (int64_t j = 0; j < size; ++j)
+          values.push_back(columns[j][i]);
+        values = emitInputTransform(b, loc, values);
+        for (int64_t j = 0; j < size; ++j)
+          vector::StoreOp::create(
+              b, loc, values[j], inputs,
+              ValueRange{kernel.index(i * size + j), number, channel});
+      }
+    });
   });
 }
 
@@ -281,21 +291,16 @@ void WinogradEmitter::transformInputs(Value firstTile, Value tiles) {
 // Products
 //===----------------------------------------------------------------------===//
 
-void WinogradEmitter::multiply(Value tiles) {
+void WinogradEmitter::multiply(Range points, Value tiles) {
   int64_t vectors = llvm::divideCeil(conv.filters, plan.lanes);
   int64_t whole = vectors / plan.size.vectors;
   auto rest = unsigned(vectors % plan.size.vectors);
-  loop(kernel.index(0), kernel.index(plan.points()), 1, [&](Value point) {
-    loop(firstPanel, least(endPanel, whole), 1, [&](Value panel) {
+  loop(points.first, points.second, 1, [&](Value point) {
+    loop(kernel.index(0), kernel.index(whole), 1, [&](Value panel) {
       multiplyPanel(point, panel, tiles, plan.size.vectors);
     });
-    if (rest == 0)
-      return;
-    Value last = kernel.index(whole);
-    if (!isZeroInteger(firstPanel))
-      last = arith::MaxUIOp::create(b, loc, firstPanel, last);
-    loop(last, endPanel, 1,
-         [&](Value panel) { multiplyPanel(point, panel, tiles, rest); });
+    if (rest != 0)
+      multiplyPanel(point, kernel.index(whole), tiles, rest);
   });
 }
 
@@ -322,25 +327,10 @@ Value WinogradEmitter::firstStep(Value row) {
   return arith::MulIOp::create(b, loc, number, kernel.index(conv.channels));
 }
 
-/// The panel of weights behind `panel` for this call: where it has a part of
-/// the columns, what is behind its last panel is for another.
-WinogradEmitter::Place WinogradEmitter::nextPlace(Value point, Value panel) {
+/// Fetches for the panel behind `panel`, which in memory may be the first one
+/// of the next point.
+void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
   Value next = plus(panel, 1);
-  if (plan.shared != WinogradPlan::Shared::Columns)
-    return {point, next}; // in memory that is the first of the next point
-  auto choose = [&](Value value, Value end, Value first, Value other) -> Value {
-    Value isEnd =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, value, end);
-    return arith::SelectOp::create(b, loc, isEnd, first, other);
-  };
-  Value nextPoint = plus(point, 1);
-  nextPoint = choose(nextPoint, kernel.index(plan.points()), kernel.index(0),
-                     nextPoint);
-  return {choose(next, endPanel, nextPoint, point),
-          choose(next, endPanel, firstPanel, next)};
-}
-
-void WinogradEmitter::prefetchWeights(const Place &next, Value step) {
   int64_t turns = int64_t(llvm::divideCeil(plan.block, plan.size.rows));
   int64_t vectors = plan.size.vectors;
   Value vector = arith::DivUIOp::create(
@@ -353,8 +343,7 @@ void WinogradEmitter::prefetchWeights(const Place &next, Value step) {
       place = sideBySide(kernel, place, inPanel, runsAtOnce);
     place = arith::MulIOp::create(b, loc, place, kernel.index(plan.lanes));
     memref::PrefetchOp::create(
-        b, loc, weights,
-        ValueRange{next.point, next.panel, kernel.index(0), place},
+        b, loc, weights, ValueRange{point, next, kernel.index(0), place},
         /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   }
 }
@@ -370,12 +359,12 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
   for (unsigned i = 0; i < rows; ++i)
     places.push_back(plus(row, i));
   Value step = firstStep(row);
-  Place next = nextPlace(point, panel);
   SmallVector<Value> sums = emitLoop(
       b, loc, kernel.index(0), kernel.index(conv.channels), kernel.index(1),
       start, [&](Value channel, ValueRange before) {
         SmallVector<Value> factors, after;
-        prefetchWeights(next, arith::AddIOp::create(b, loc, step, channel));
+        prefetchWeights(point, panel,
+                        arith::AddIOp::create(b, loc, step, channel));
         for (unsigned j = 0; j < vectors; ++j)
           factors.push_back(vector::LoadOp::create(
               b, loc, type, weights,
@@ -407,40 +396,35 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
 // Outputs
 //===----------------------------------------------------------------------===//
 
-void WinogradEmitter::transformOutputs(Value firstTile, Value tiles) {
+void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
   int64_t size = plan.m + 2;
   auto type = VectorType::get(plan.lanes, element);
   reader.setLane(conv.filter);
-  Value width = kernel.index(plan.panelWidth());
-  Value from = arith::MulIOp::create(b, loc, firstPanel, width);
-  Value to = arith::MulIOp::create(b, loc, endPanel, width);
-  loop(kernel.index(0), tiles, 1, [&](Value number) {
+  loop(tiles.first, tiles.second, 1, [&](Value number) {
     placeTile(arith::AddIOp::create(b, loc, firstTile, number));
-    alongVectors(
-        from, least(to, conv.filters), conv.filters,
-        [&](Value filter, unsigned width) {
-          reader.bind(conv.filter, filter);
-          SmallVector<SmallVector<Value>> columns;
-          for (int64_t j = 0; j < size; ++j) {
-            SmallVector<Value> values;
-            for (int64_t i = 0; i < size; ++i)
-              values.push_back(vector::LoadOp::create(
-                  b, loc, type, products,
-                  ValueRange{kernel.index(i * size + j), number, filter}));
-            columns.push_back(emitOutputTransform(b, loc, values));
-          }
-          for (int64_t i = 0; i < plan.m; ++i) {
-            SmallVector<Value> values;
-            for (int64_t j = 0; j < size; ++j)
-              values.push_back(columns[j][i]);
-            values = emitOutputTransform(b, loc, values);
-            ifInside(row, i, plan.tilesDown() * plan.m, conv.height, [&] {
-              for (int64_t j = 0; j < plan.m; ++j)
-                ifInside(column, j, plan.tilesAcross() * plan.m, conv.width,
-                         [&] { finish(i, j, values[j], width); });
-            });
-          }
+    alongVectors(conv.filters, [&](Value filter, unsigned width) {
+      reader.bind(conv.filter, filter);
+      SmallVector<SmallVector<Value>> columns;
+      for (int64_t j = 0; j < size; ++j) {
+        SmallVector<Value> values;
+        for (int64_t i = 0; i < size; ++i)
+          values.push_back(vector::LoadOp::create(
+              b, loc, type, products,
+              ValueRange{kernel.index(i * size + j), number, filter}));
+        columns.push_back(emitOutputTransform(b, loc, values));
+      }
+      for (int64_t i = 0; i < plan.m; ++i) {
+        SmallVector<Value> values;
+        for (int64_t j = 0; j < size; ++j)
+          values.push_back(columns[j][i]);
+        values = emitOutputTransform(b, loc, values);
+        ifInside(row, i, plan.tilesDown() * plan.m, conv.height, [&] {
+          for (int64_t j = 0; j < plan.m; ++j)
+            ifInside(column, j, plan.tilesAcross() * plan.m, conv.width,
+                     [&] { finish(i, j, values[j], width); });
         });
+      }
+    });
   });
 }
 

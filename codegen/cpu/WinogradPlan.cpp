@@ -301,7 +301,7 @@ int64_t Planner::costOfOutputs(const WinogradPlan &plan) const {
 int64_t Planner::costOfScratch(const WinogradPlan &plan) const {
   int64_t weights = weightBytes(plan);
   int64_t left = cacheBytes - (weights <= cachedWeightBytes ? weights : 0);
-  int64_t outside = plan.scratchElements() * bytes - left;
+  int64_t outside = plan.ringElements() * bytes - left;
   return std::max<int64_t>(outside, 0) * 4 / cachedBytesOfSlot * blocksOf(plan);
 }
 
@@ -325,56 +325,51 @@ static int64_t mostOfThread(int64_t all, int64_t step, int64_t parts,
   return most;
 }
 
-/// In how many pieces a thread does its share of `parts` (runtime/Pool.c).
-static int64_t piecesOf(int64_t parts) {
-  if (parts <= 2)
-    return 1;
-  int64_t pieces = 0;
-  for (; parts > 0; ++pieces)
-    parts -= std::max<int64_t>(parts * 3 / 4, 1);
-  return pieces;
-}
-
 /// What a plan takes when a few threads share it, two or four, as one core
 /// counts; says in the plan how they do. Which it is must not depend on the
 /// number of threads, so that the results do not.
 double Planner::costInParts(WinogradPlan &plan) const {
+  int64_t blocks = blocksOf(plan), tiles = images() * plan.tilesOfImage();
   int64_t affordable = std::clamp<int64_t>(
-      mostScratchBytes / (plan.scratchElements() * bytes), 2, mostParts);
-  int64_t blocks = blocksOf(plan), panels = plan.panels();
-  auto inputs = double(costOfInputs(plan)), cost = double(costOf(plan));
-  // A thread has a share of `all`, in turns of `step`, which takes `ofAll`, and
-  // `again` in each piece of that.
-  auto mean = [&](int64_t all, int64_t step, int64_t parts, double ofAll,
-                  double again) {
+      mostScratchBytes / (plan.ringElements() * bytes), 2, mostParts);
+  // What few threads take of steps of which each has an equal share.
+  struct Step {
+    int64_t cost, turns, turn;
+  };
+  auto mean = [&](int64_t parts, ArrayRef<Step> steps) {
     double sum = 0;
-    for (int64_t threads : {2, 4}) {
-      int64_t pieces = piecesOf(int64_t(llvm::divideCeil(parts, threads)));
-      auto share = double(mostOfThread(all, step, parts, threads));
-      sum += double(threads) *
-             (ofAll * share / double(all) + again * double(pieces));
-    }
+    for (int64_t threads : {2, 4})
+      for (const Step &step : steps)
+        sum += double(threads) * double(step.cost) *
+               double(mostOfThread(step.turns, step.turn, parts, threads)) /
+               double(step.turns);
     return sum / 2;
   };
   bool severalBlocks = blocks > 1 || !conv.images;
   plan.shared = severalBlocks ? std::optional(WinogradPlan::Shared::Blocks)
                               : std::nullopt;
   plan.mostParts = !conv.images ? affordable : std::min(blocks, affordable);
-  double least = mean(images() * plan.tilesOfImage(), plan.block,
-                      std::min(blocks, affordable), cost, 0);
-  // Parts of the columns repeat the transforms of the inputs.
-  for (int64_t parts : {2, 4, 8, 12, 16}) {
-    if (parts > std::min(panels, affordable))
-      break;
-    double byColumns = mean(vectors(conv.filters), plan.size.vectors, parts,
-                            cost - inputs, inputs);
-    if (byColumns >= least)
-      continue;
-    least = byColumns;
-    plan.shared = WinogradPlan::Shared::Columns;
-    plan.mostParts = parts;
-  }
-  return least;
+  double byBlocks =
+      mean(std::min(blocks, affordable), {{costOf(plan), tiles, plan.block}});
+  if (severalBlocks || plan.sharedElements() * bytes > mostScratchBytes)
+    return byBlocks;
+  // Parts that each have as many positions.
+  int64_t parts = mostParts;
+  while (plan.points() % parts != 0)
+    --parts;
+  // Two more turns, and what is still in the cache of another thread: some 3 us
+  // of each.
+  constexpr double costOfTurns = 7e4;
+  double byPositions =
+      costOfTurns + mean(parts, {{costOfInputs(plan), tiles, 1},
+                                 {costOfProducts(plan) + costOfScratch(plan),
+                                  plan.points(), 1},
+                                 {costOfOutputs(plan), tiles, 1}});
+  if (byPositions >= byBlocks)
+    return byBlocks;
+  plan.shared = WinogradPlan::Shared::Positions;
+  plan.mostParts = parts;
+  return byPositions;
 }
 
 /// Gives the plan, whose block is known, its tile; returns what it takes then.

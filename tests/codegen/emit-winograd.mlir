@@ -137,27 +137,37 @@ func.func private @trained(%x: tensor<1x10x10x16xf32>, %g: tensor<3x3x16x32xf32>
 #g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
 #y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
 
-// Few tiles of many columns: parts are columns, and a call asks for no weights
-// but its own: behind its last panel comes its first one of the next position.
-// PARTS-LABEL: func private @columns(
-// PARTS-SAME:    memref<36x[[PANELS:[0-9]+]]x256x{{[0-9]+}}xf32>
-// PARTS-SAME:    ktn.parts = {{2|4|8|12|16}} : i64
-// PARTS:         %[[BEGIN:.+]] = arith.divui
-// PARTS:         %[[END:.+]] = arith.divui
-// PARTS:         scf.for %[[POINT:.+]] = %c0 to %c36 step %c1 {
-// PARTS:           scf.for %[[PANEL:.+]] = %{{.+}} to %{{.+}} step %c1 {
-// PARTS:             %[[NEXT:.+]] = arith.addi %[[PANEL]], %c1
-// PARTS:             %[[LAST:.+]] = arith.cmpi uge, %[[NEXT]], %{{.+}}
-// PARTS:             arith.select %[[LAST]], %{{.+}}, %[[POINT]]
-// PARTS:             arith.select %{{.+}}, %{{.+}}, %[[NEXT]]
-// PARTS:             memref.prefetch
-func.func @calls_columns(%x: tensor<1x10x10x256xf32>) -> tensor<1x8x8x512xf32> {
+// Few tiles: all parts of a turn are done before the next one begins. Shared
+// are the tiles of the inputs, the positions, and the tiles of the outputs.
+// Products are behind the ring, unless a call does all turns.
+// PARTS-LABEL: func.func @calls_turns(
+// PARTS:         call @turns(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %c0{{[_0-9]*}}, %c0{{[_0-9]*}}, %[[COUNT:[^,]+]], %[[COUNT]])
+// PARTS-LABEL: func.func private @turns(
+// PARTS-SAME:    %[[X:[^:]+]]: memref<1x10x10x256xf32>
+// PARTS-SAME:    %[[MEMORY:[a-z0-9]+]]: memref<155344xf32> {ktn.shared_scratch}, %[[TURN:[a-z0-9]+]]: index {ktn.turn}, %{{[a-z0-9]+}}: index,
+// PARTS-SAME:    ktn.parts = 12 : i64, passthrough = ["ktn-parts", ["ktn-turns", "3"]]
+// PARTS:         %[[ALL:.+]] = arith.cmpi eq, %[[TURN]], %c0
+// PARTS:         %[[PLACE:.+]] = arith.select %[[ALL]], %c0, %c78736
+// PARTS:         %[[PRODUCTS:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [%[[PLACE]]]
+// PARTS:         %[[INPUTS:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [%c2128]
+// PARTS:         arith.cmpi eq, %[[TURN]], %c1
+// PARTS:         scf.if
+// PARTS:           vector.load %[[X]]
+// PARTS:           vector.store {{.+}}, %[[INPUTS]]
+// PARTS:         arith.cmpi eq, %[[TURN]], %c2
+// PARTS:         scf.if
+// PARTS:           memref.load %[[INPUTS]]
+// PARTS:           vector.store {{.+}}, %[[PRODUCTS]]
+// PARTS:         arith.cmpi eq, %[[TURN]], %c3
+// PARTS:         scf.if
+// PARTS:           vector.load %[[PRODUCTS]]
+func.func @calls_turns(%x: tensor<1x10x10x256xf32>) -> tensor<1x8x8x512xf32> {
   %g = arith.constant dense<1.0> : tensor<3x3x256x512xf32>
   %out = tensor.empty() : tensor<1x8x8x512xf32>
-  %y = call @columns(%x, %g, %out) {ktn.flops = array<i64: 150994944, 0>, ktn.bytes = array<i64: 4952064, 0>} : (tensor<1x10x10x256xf32>, tensor<3x3x256x512xf32>, tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32>
+  %y = call @turns(%x, %g, %out) {ktn.flops = array<i64: 150994944, 0>, ktn.bytes = array<i64: 4952064, 0>} : (tensor<1x10x10x256xf32>, tensor<3x3x256x512xf32>, tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32>
   return %y : tensor<1x8x8x512xf32>
 }
-func.func private @columns(%x: tensor<1x10x10x256xf32>, %g: tensor<3x3x256x512xf32> {ktn.constant}, %out: tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32> attributes {ktn.kernel = "conv"} {
+func.func private @turns(%x: tensor<1x10x10x256xf32>, %g: tensor<3x3x256x512xf32> {ktn.constant}, %out: tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32> attributes {ktn.kernel = "conv"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32>
   %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}

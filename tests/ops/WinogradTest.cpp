@@ -28,11 +28,11 @@ std::string nameOf(const Case &c) {
 
 class Winograd : public FormTest<Case> {
 protected:
-  /// A convolution with all that an epilogue may have, of any batch.
-  K::Function layer() {
+  /// A convolution with all that an epilogue may have.
+  K::Function layer(int64_t batch = K::None) {
     const Case &c = GetParam();
     K::Shape image = c.image;
-    image[0] = K::None;
+    image[0] = batch;
     K::Tensor x = K::placeholder(image, c.dtype);
     K::Tensor sum = K::conv2d(
         x, K::constant(numbers({3, 3, c.image[3], c.filters}, c.dtype)), {1, 1},
@@ -77,13 +77,15 @@ TEST_P(Winograd, IsWhatIsCompiled) {
 }
 
 TEST_P(Winograd, DoesNotDependOnThreads) {
-  K::Function function = layer();
-  std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
-  for (const char *form : {"2", "4"}) {
-    K::CompileSettings settings;
-    settings.winograd = form;
-    function.configure(settings);
-    expectSameBitsOnThreads(function, inputs);
+  for (int64_t batch : {K::None, GetParam().image[0]}) {
+    K::Function function = layer(batch);
+    std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
+    for (const char *form : {"2", "4"}) {
+      K::CompileSettings settings;
+      settings.winograd = form;
+      function.configure(settings);
+      expectSameBitsOnThreads(function, inputs);
+    }
   }
 }
 
@@ -96,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{3, 4, 5, 2}, 40, "same"},
         // Tiles of several images in a block, and many columns.
         Case{{5, 6, 6, 48}, 136, "valid"}, Case{{2, 37, 41, 33}, 50, "same"},
-        // Parts are blocks, and parts are columns.
+        // Parts are blocks, and parts are positions.
         Case{{1, 96, 64, 24}, 24, "same"}, Case{{1, 14, 14, 64}, 320, "same"},
         Case{{1, 11, 10, 7}, 12, "same", DType::Float64}),
     [](const auto &info) { return nameOf(info.param); });

@@ -1,18 +1,19 @@
 // Kernels of every form, each with work for several threads: convolutions and
 // products of constants (packed) and of values, along rows and columns that no
-// tile divides, windows, reductions, rows, elementwise, pads, pieces, a loop.
+// tile divides, a single image, windows, reductions, rows, elementwise, pads, pieces, a loop.
 func.func @f(%image: tensor<?x33x31x24xf32> {ktn.name = "image"},
              %kernel: tensor<3x3x24x40xf32> {ktn.name = "kernel"},
              %a: tensor<?x300x96xf32> {ktn.name = "a"},
              %b: tensor<96x77xf32> {ktn.name = "b"},
              %flat: tensor<100003xf32> {ktn.name = "flat"},
              %batches: tensor<?x6x160xf32> {ktn.name = "batches"},
-             %state: tensor<?x160xf32> {ktn.name = "state"})
+             %state: tensor<?x160xf32> {ktn.name = "state"},
+             %single: tensor<1x15x14x48xf32> {ktn.name = "single"})
     -> (tensor<?x33x31x40xf32>, tensor<?x16x15x24xf32>, tensor<?x33x31x24xf32>,
         tensor<?x300x77xf32>, tensor<?x300x300xf32>, tensor<?x300x96xf32>,
         tensor<?x96xf32>, tensor<?x300xf32>, tensor<100003xf32>, tensor<f32>,
         tensor<?x39x31x24xf32>, tensor<?x300x192xf32>, tensor<?x96x300xf32>,
-        tensor<?x160xf32>) {
+        tensor<?x160xf32>, tensor<1x15x14x96xf32>) {
   %weights = ktn.constant dense<0.01> : tensor<3x3x24x40xf32>
   %same = ktn.conv %image, %weights strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] channels_last : tensor<?x33x31x24xf32>, tensor<3x3x24x40xf32> -> tensor<?x33x31x40xf32>
   %given = ktn.conv %image, %kernel strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] channels_last : tensor<?x33x31x24xf32>, tensor<3x3x24x40xf32> -> tensor<?x33x31x40xf32>
@@ -38,10 +39,12 @@ func.func @f(%image: tensor<?x33x31x24xf32> {ktn.name = "image"},
     %2 = ktn.tanh %1 : tensor<?x160xf32>
     ktn.yield %2 : tensor<?x160xf32>
   } -> (tensor<?x160xf32>)
-  return %convolved, %pooled, %depthwise, %product, %scores, %softmax, %columns, %rows, %tanh, %total, %padded, %pair, %turned, %last
+  %filters = ktn.constant dense<0.03> : tensor<3x3x48x96xf32>
+  %tiles = ktn.conv %single, %filters strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] channels_last : tensor<1x15x14x48xf32>, tensor<3x3x48x96xf32> -> tensor<1x15x14x96xf32>
+  return %convolved, %pooled, %depthwise, %product, %scores, %softmax, %columns, %rows, %tanh, %total, %padded, %pair, %turned, %last, %tiles
       : tensor<?x33x31x40xf32>, tensor<?x16x15x24xf32>, tensor<?x33x31x24xf32>,
         tensor<?x300x77xf32>, tensor<?x300x300xf32>, tensor<?x300x96xf32>,
         tensor<?x96xf32>, tensor<?x300xf32>, tensor<100003xf32>, tensor<f32>,
         tensor<?x39x31x24xf32>, tensor<?x300x192xf32>, tensor<?x96x300xf32>,
-        tensor<?x160xf32>
+        tensor<?x160xf32>, tensor<1x15x14x96xf32>
 }
