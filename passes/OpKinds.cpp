@@ -46,6 +46,16 @@ bool readsElsewhere(linalg::GenericOp generic) {
   return !generic.getBody()->getOps<tensor::ExtractOp>().empty();
 }
 
+/// Whether `op` sums over some neighbours along the last axis of a tensor that
+/// it reads by `map`.
+static bool movesOverChannels(linalg::GenericOp op, AffineMap map) {
+  AffineExpr last = map.getResults().back();
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction && last.isFunctionOfDim(loop))
+      return !isa<AffineDimExpr>(last);
+  return false;
+}
+
 llvm::StringRef kindOf(Operation *op) {
   if (isa<tensor::PadOp>(op))
     return "pad";
@@ -60,8 +70,11 @@ llvm::StringRef kindOf(Operation *op) {
     return hasWindow(generic) ? "pool" : "reduce";
   if (!hasWindow(generic))
     return "matmul";
-  // A depthwise window has no dimension of the kernel that is not in x too.
+  // A depthwise window has no dimension of the kernel that is not in x too, and
+  // does not move over channels.
   AffineMap x = generic.getIndexingMapsArray()[0];
+  if (movesOverChannels(generic, x))
+    return "conv";
   AffineMap kernel = generic.getIndexingMapsArray()[1];
   for (AffineExpr e : kernel.getResults())
     if (auto dim = dyn_cast<AffineDimExpr>(e))

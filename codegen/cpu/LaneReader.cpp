@@ -6,6 +6,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -412,16 +413,27 @@ static std::pair<AffineExpr, int64_t> withoutConstant(AffineExpr expr) {
   return {expr, 0};
 }
 
+/// An expression without the constant that it is multiplied by, and that.
+static std::pair<AffineExpr, int64_t> withoutFactor(AffineExpr expr) {
+  auto product = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (product && product.getKind() == AffineExprKind::Mul)
+    if (auto factor = dyn_cast<AffineConstantExpr>(product.getRHS()))
+      return {product.getLHS(), factor.getValue()};
+  return {expr, 1};
+}
+
 /// What is read at the quotient of the lane and a constant: so many lanes read
-/// one element, and the next ones its neighbour. Null where that is not so, or
-/// where the first lane does not begin such a run or a part of it.
+/// one element, and the next ones its neighbour, or in steps of `factor` what
+/// is so far behind. Null where that is not so, or where the first lane does
+/// not begin such a run or a part of it.
 Lanes LaneReader::loadRepeated(Value memref, ArrayRef<AffineExpr> position,
                                unsigned width) {
   if (position.empty())
     return {};
-  auto quotient =
-      dyn_cast<AffineBinaryOpExpr>(withoutConstant(position.back()).first);
-  if (!quotient || quotient.getKind() != AffineExprKind::FloorDiv)
+  auto [scaled, added] = withoutConstant(position.back());
+  auto [term, factor] = withoutFactor(scaled);
+  auto quotient = dyn_cast<AffineBinaryOpExpr>(term);
+  if (!quotient || quotient.getKind() != AffineExprKind::FloorDiv || factor < 1)
     return {};
   auto divisor = dyn_cast<AffineConstantExpr>(quotient.getRHS());
   auto [first, offset] = withoutConstant(quotient.getLHS());
@@ -437,10 +449,17 @@ Lanes LaneReader::loadRepeated(Value memref, ArrayRef<AffineExpr> position,
     return {};
   if (times == width)
     return {memref::LoadOp::create(b, kernel.loc(), memref, at(position)), {}};
-  Value few = loadVector(memref, at(position), width / times);
+  // Whole steps, as they are in memory.
+  int64_t inStep = llvm::mod(added, factor), steps = width / times;
+  int64_t last = cast<MemRefType>(memref.getType()).getShape().back();
+  if (factor != 1 &&
+      (factor > times || ShapedType::isDynamic(last) || last % factor != 0))
+    return {};
+  elements.back() = position.back() - inStep;
+  Value few = loadVector(memref, at(elements), unsigned(steps * factor));
   SmallVector<int64_t> numbers;
   for (unsigned number = 0; number < width; ++number)
-    numbers.push_back(number / times);
+    numbers.push_back(number / times * factor + inStep);
   return {vector::ShuffleOp::create(b, kernel.loc(), few, few, numbers), {}};
 }
 

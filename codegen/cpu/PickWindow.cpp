@@ -68,13 +68,23 @@ void Classifier::pickWindowRows() {
 /// Of a window of which a loop goes along the outer taps, the rows of a tile
 /// share the weights alone. With 16 registers 8 sums are as many as there are
 /// under way, so that nothing may come late: two more are worth it, which are
-/// the next row's, as a wider tile wants all weights at once.
+/// the next row's, as a wider tile wants all weights at once. Lanes of several
+/// groups meet the weights of one channel at a time, so that four more fit.
 void Classifier::pickRowsOfWideWindow() {
-  constexpr int64_t fewRegisters = 16, sumsUnderWay = 8, mostSums = 10;
+  constexpr int64_t fewRegisters = 16, sumsUnderWay = 8;
   std::optional<unsigned> outer = outerLoopOfWindow();
   if (unit.littleCode || unit.registers > fewRegisters || !outer ||
       windowAlong(*outer) || !extent(*outer) || !extent(*tiling.row))
     return;
+  bool ofGroups = llvm::any_of(accesses, [&](const Access &access) {
+    return llvm::any_of(access.position, [&](AffineExpr expr) {
+      return expr.isFunctionOfDim(tiling.lane) &&
+             llvm::any_of(tiling.taps, [&](unsigned tap) {
+               return expr.isFunctionOfDim(tap);
+             });
+    });
+  });
+  int64_t mostSums = ofGroups ? 12 : 10;
   // Turns in which each unit does a product for all taps of a row, and one for
   // what is around them.
   auto turnsOfTile = [&](int64_t high, int64_t wide) {

@@ -248,7 +248,7 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
                      expr.isFunctionOfDim(*tiling.outerRow) &&
                      expr.isFunctionOfDim(tap);
   for (Tap &tap : all) {
-    SmallVector<int64_t> ofRow;
+    SmallVector<int64_t> ofRow, ofLane;
     for (AffineMap map : root.getIndexingMapsArray())
       for (auto [place, expr] : llvm::zip_equal(
                map.getResults(),
@@ -259,9 +259,16 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
         auto constant = dyn_cast<AffineConstantExpr>(sum ? sum.getRHS() : expr);
         bool isOfRow = tiling.outerRow && !shareRows &&
                        place.isFunctionOfDim(*tiling.outerRow);
-        (isOfRow ? ofRow : tap.place)
+        // Of what lanes of several groups of channels read, each channel with a
+        // few weights, before the next one with others.
+        bool isOfLane = isa<AffineBinaryOpExpr>(place) &&
+                        place.isFunctionOfDim(tiling.lane);
+        (isOfRow    ? ofRow
+         : isOfLane ? ofLane
+                    : tap.place)
             .push_back(constant ? constant.getValue() : 0);
       }
+    tap.place.insert(tap.place.begin(), ofLane.begin(), ofLane.end());
     tap.place.append(ofRow);
   }
   llvm::sort(all, [](const Tap &left, const Tap &right) {

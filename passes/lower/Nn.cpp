@@ -1,9 +1,11 @@
 //===- Nn.cpp - convolutions, pools, bias ---------------------------------===//
 #include "passes/lower/Lower.h"
 
+#include "ir/UnrolledTaps.h"
 #include "ir/Windows.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -113,16 +115,34 @@ struct LowerConv : Lowering<ktn::ConvOp> {
     if (inPerGroup == 1 && outPerGroup <= mostFilters)
       return lowerDepthwise(op, b, type, sizes, x, operands.getKernel(),
                             outPerGroup);
+    if (groupsFillLanes(kernelType, groups))
+      return createConv(op, b, type, sizes, x, operands.getKernel(), {},
+                        {b.getAffineDimExpr(spatial + 1)},
+                        /*sumsChannels=*/true, outPerGroup);
     return lowerGrouped(op, b, type, sizes, x, operands.getKernel(), inPerGroup,
                         outPerGroup);
   }
 
 private:
+  /// Whether the channels of several groups should share a vector: those of one
+  /// do not fill it, and tiles unroll the sum over them and a row of the
+  /// window.
+  static bool groupsFillLanes(RankedTensorType kernel, int64_t groups) {
+    constexpr int64_t fewestLanes = 16, mostFilters = 8;
+    int64_t spatial = kernel.getRank() - 2;
+    int64_t in = kernel.getDimSize(spatial);
+    int64_t all = kernel.getDimSize(spatial + 1), own = all / groups;
+    int64_t row = kernel.getDimSize(spatial - 1);
+    return all >= fewestLanes && own <= mostFilters &&
+           llvm::isPowerOf2_64(own) && in <= own && row > 1 &&
+           in * row <= mostUnrolledTaps;
+  }
+
   /// The convolution of `x` [n, position.., shared, in] with `kernel`
   /// [window.., in, shared, own] to [n, position.., shared, own]. `shared` axes
   /// are of the same extent in kernel and result, and in x where `filters` is
   /// 1: so many of the result in a row read the same of x. `in` exists where
-  /// `sumsChannels`.
+  /// `sumsChannels`; with `filters` it is not an axis of x: `shared` has it.
   static Value createConv(ktn::ConvOp op, OpBuilder &b, RankedTensorType type,
                           ArrayRef<OpFoldResult> sizes, Value x, Value kernel,
                           ArrayRef<AffineExpr> own, ArrayRef<AffineExpr> shared,
@@ -139,7 +159,13 @@ private:
     for (AffineExpr channel : shared)
       xExprs.push_back(channel.floorDiv(filters));
     if (sumsChannels) {
-      xExprs.push_back(b.getAffineDimExpr(loops - 1));
+      AffineExpr in = b.getAffineDimExpr(loops - 1);
+      int64_t axis = op.getStrides().size();
+      if (filters > 1)
+        xExprs.back() =
+            xExprs.back() * tensorType(kernel).getDimSize(axis) + in;
+      else
+        xExprs.push_back(in);
       kernelExprs.push_back(b.getAffineDimExpr(loops - 1));
     }
     llvm::append_range(kernelExprs, shared);

@@ -67,3 +67,35 @@ func.func private @three(%x: tensor<12x16xf32>, %w: tensor<5x48xf32>, %y: tensor
   } -> tensor<8x48xf32>
   return %sum : tensor<8x48xf32>
 }
+
+// -----
+
+#window = affine_map<(w, c, kw, i) -> (w + kw, (c floordiv 4) * 4 + i)>
+#taps = affine_map<(w, c, kw, i) -> (kw, i, c)>
+#out = affine_map<(w, c, kw, i) -> (w, c)>
+
+// Groups of four channels, two of them in a vector: both are read, and each
+// channel goes to the lanes of its group. Every pixel meets one channel before
+// the next, with the few weights of that.
+// CHECK-LABEL: func private @groups(
+// CHECK-NOT:     memref.load
+// CHECK:         vector.shuffle {{.*}} [0, 0, 0, 0, 4, 4, 4, 4] : vector<8xf32>
+// CHECK-NOT:     [1, 1, 1, 1, 5, 5, 5, 5]
+// CHECK-COUNT-9: vector.shuffle {{.*}} [0, 0, 0, 0, 4, 4, 4, 4] : vector<8xf32>
+// CHECK:         vector.shuffle {{.*}} [1, 1, 1, 1, 5, 5, 5, 5] : vector<8xf32>
+// CHECK-NOT:     [0, 0, 0, 0, 4, 4, 4, 4]
+// CHECK:         vector.shuffle {{.*}} [2, 2, 2, 2, 6, 6, 6, 6] : vector<8xf32>
+// CHECK:         vector.shuffle {{.*}} [3, 3, 3, 3, 7, 7, 7, 7] : vector<8xf32>
+// CHECK-NOT:     memref.load
+func.func private @groups(%x: tensor<10x48xf32>, %w: tensor<3x4x48xf32>, %y: tensor<8x48xf32>) -> tensor<8x48xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%y : tensor<8x48xf32>) -> tensor<8x48xf32>
+  %sum = linalg.generic {indexing_maps = [#window, #taps, #out], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<10x48xf32>, tensor<3x4x48xf32>) outs(%start : tensor<8x48xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<8x48xf32>
+  return %sum : tensor<8x48xf32>
+}

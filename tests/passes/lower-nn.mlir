@@ -8,6 +8,8 @@
 // CHECK-DAG: #[[GROUP_X:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 + d4, d2, d5)>
 // CHECK-DAG: #[[GROUP_K:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, d2, d3)>
 // CHECK-DAG: #[[GROUP_Y:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+// CHECK-DAG: #[[LANES_X:.+]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 + d3, (d2 floordiv 4) * 2 + d4)>
+// CHECK-DAG: #[[LANES_K:.+]] = affine_map<(d0, d1, d2, d3, d4) -> (d3, d4, d2)>
 // CHECK-DAG: #[[POOL_X:.+]] = affine_map<(d0, d1, d2, d3) -> (d0, d1 * 2 + d3, d2)>
 // CHECK-DAG: #[[POOL_K:.+]] = affine_map<(d0, d1, d2, d3) -> (d3)>
 // CHECK-DAG: #[[POSITION:.+]] = affine_map<(d0, d1, d2) -> (d1)>
@@ -51,6 +53,18 @@ func.func @grouped(%x: tensor<?x9x8xf32>, %k: tensor<3x2x12xf32>) -> tensor<?x7x
   %y = ktn.conv %x, %k strides [1] padding [0, 0] dilation [1] channels_last {groups = 4}
       : tensor<?x9x8xf32>, tensor<3x2x12xf32> -> tensor<?x7x12xf32>
   return %y : tensor<?x7x12xf32>
+}
+
+// Few channels of a group: vectors go over several of them.
+// CHECK-LABEL: func @small_groups(
+// CHECK-NOT:     expand_shape
+// CHECK:         linalg.generic
+// CHECK-SAME:      indexing_maps = [#[[LANES_X]], #[[LANES_K]], #{{[a-z0-9]+}}]
+// CHECK-SAME:      ["parallel", "parallel", "parallel", "reduction", "reduction"]
+func.func @small_groups(%x: tensor<?x9x8xf32>, %k: tensor<3x2x16xf32>) -> tensor<?x7x16xf32> {
+  %y = ktn.conv %x, %k strides [1] padding [0, 0] dilation [1] channels_last {groups = 4}
+      : tensor<?x9x8xf32>, tensor<3x2x16xf32> -> tensor<?x7x16xf32>
+  return %y : tensor<?x7x16xf32>
 }
 
 // What is outside never is the maximum. The window's extents are those of an
