@@ -18,6 +18,8 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace keratin {
@@ -110,8 +112,7 @@ Classifier::linesOfWindow(const llvm::DenseMap<unsigned, int64_t> &turns) {
     SmallVector<int64_t> offsets = {0};
     for (auto [loop, number] : turns) {
       int64_t apart = bytesApart(access, loop);
-      SmallVector<int64_t> before = std::move(offsets);
-      offsets.clear();
+      SmallVector<int64_t> before = std::exchange(offsets, {});
       for (int64_t turn = 0; turn < (access.dependsOn(loop) ? number : 1);
            ++turn)
         for (int64_t offset : before)
@@ -181,8 +182,8 @@ bool Classifier::copyWindows() {
       if (!extents || bytesOfElement(operand->get()) != bytes)
         return std::nullopt;
       int64_t places = 1, wide = 0;
-      for (int64_t places_ : *extents)
-        places = llvm::SaturatingMultiply<uint64_t>(places, places_);
+      for (int64_t extent : *extents)
+        places = llvm::SaturatingMultiply<uint64_t>(places, extent);
       AffineMap map = root.getMatchingIndexingMap(operand);
       for (auto [expr, extent] : llvm::zip_equal(map.getResults(), *extents))
         wide += extent > 1 && !expr.isFunctionOfDim(tiling.lane);
