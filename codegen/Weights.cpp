@@ -97,7 +97,8 @@ static LogicalResult copyTransformed(ElementsAttr elements,
                        : RankedTensorType();
   if (!m || !block || !type || !type.hasStaticShape() || type.getRank() != 4 ||
       type.getDimSize(0) != 3 || type.getDimSize(1) != 3 ||
-      !(type.getElementType().isF32() || type.getElementType().isF64()) ||
+      !(type.getElementType().isF32() || type.getElementType().isF64() ||
+        type.getElementType().isBF16()) ||
       (m.getInt() != 2 && m.getInt() != 4) || block.getInt() < 1 ||
       type.getNumElements() != elements.getNumElements())
     return failure();

@@ -152,11 +152,10 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
                      ArrayRef<Output> outputs, const VectorUnit &unit,
                      Winograd winograd, DotUnit dots,
                      std::optional<unsigned> &axis) {
-  if (std::optional<DotPlan> plan = planDots(kernel, root, dots)) {
-    emitDots(kernel, root, *plan, outputs);
-    return true;
-  }
-  std::optional<NarrowPlan> narrow = planNarrow(kernel, root, unit);
+  std::optional<DotPlan> byPairs = planDots(kernel, root, dots);
+  std::optional<NarrowPlan> narrow;
+  if (!byPairs)
+    narrow = planNarrow(kernel, root, unit);
   // Transforms of an image, which are the same for any number of columns, cost
   // more than they save of so few.
   bool isVeryNarrow =
@@ -164,9 +163,14 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
       (winograd == Winograd::Auto || winograd == Winograd::Off);
   std::optional<WinogradPlan> transformed;
   if (!isVeryNarrow)
-    transformed = planWinograd(kernel, root, unit, winograd);
+    transformed = planWinograd(kernel, root, unit, winograd,
+                               byPairs ? dots : DotUnit::None);
   if (transformed) {
     emitWinograd(kernel, root, *transformed, outputs);
+    return true;
+  }
+  if (byPairs) {
+    emitDots(kernel, root, *byPairs, outputs);
     return true;
   }
   if (narrow) {

@@ -17,8 +17,9 @@
 namespace keratin {
 
 /// A root that is a convolution of 3x3 windows: y[n, h, w, k] = sum over kh,
-/// kw, c of x[n, h + kh, w + kw, c] * g[kh, kw, c, k] with constant g. What is
-/// named after an axis is the number of its loop.
+/// kw, c of x[n, h + kh, w + kw, c] * g[kh, kw, c, k] with constant g. Factors
+/// of bf16 are widened before they are transformed. What is named after an axis
+/// is the number of its loop.
 struct WindowConv {
   mlir::OpOperand *input, *weights;
   std::optional<unsigned> image; ///< n, where there is more than one
@@ -70,11 +71,12 @@ struct WinogradPlan {
 };
 
 /// How `root` is computed by tiles; null when it is not such a convolution, or
-/// sums are expected to be faster and `choice` leaves that open.
+/// sums are expected to be faster, those of bf16 by `dots`, and `choice` leaves
+/// that open.
 std::optional<WinogradPlan> planWinograd(Kernel &kernel,
                                          mlir::linalg::GenericOp root,
                                          const VectorUnit &unit,
-                                         Winograd choice);
+                                         Winograd choice, DotUnit dots);
 
 /// Emits `root` as `plan` says, and `outputs`, which follow from it.
 void emitWinograd(Kernel &kernel, mlir::linalg::GenericOp root,

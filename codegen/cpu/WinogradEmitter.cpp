@@ -250,7 +250,7 @@ void WinogradEmitter::transformInputs(Value firstTile, Range tiles) {
                                  plan.tilesAcross() * plan.m + 2,
                                  conv.inputWidth));
     }
-    auto read = [&](int64_t i, int64_t j, unsigned width) {
+    auto read = [&](int64_t i, int64_t j, unsigned width) -> Value {
       Position point;
       for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
         point.push_back(loop == conv.row      ? down[i]
@@ -261,8 +261,12 @@ void WinogradEmitter::transformInputs(Value firstTile, Range tiles) {
       Position position;
       for (AffineExpr expr : map.getResults())
         position.push_back(canonical(expr.replaceDims(point)));
-      return reader.materialize(reader.read(conv.input->get(), position, width),
-                                width);
+      Value value = reader.materialize(
+          reader.read(conv.input->get(), position, width), width);
+      if (getElementTypeOrSelf(value) == element)
+        return value;
+      return arith::ExtFOp::create(b, loc, VectorType::get(width, element),
+                                   value);
     };
     alongVectors(conv.channels, [&](Value channel, unsigned width) {
       reader.bind(conv.channel, channel);

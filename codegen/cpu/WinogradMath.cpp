@@ -158,12 +158,25 @@ void transformWindow(int64_t m, ArrayRef<double> g,
 RankedTensorType transformedType(RankedTensorType type, int64_t m,
                                  int64_t block) {
   auto blocks = int64_t(llvm::divideCeil(type.getDimSize(3), block));
+  Type element = type.getElementType();
+  if (element.isBF16())
+    element = Float32Type::get(type.getContext());
   return RankedTensorType::get(
-      {(m + 2) * (m + 2), blocks, type.getDimSize(2), block},
-      type.getElementType());
+      {(m + 2) * (m + 2), blocks, type.getDimSize(2), block}, element);
 }
 
-template <typename T>
+namespace {
+/// An element in memory.
+struct Bf16 {
+  uint16_t bits;
+  operator double() const {
+    return llvm::bit_cast<float>(uint32_t(bits) << 16);
+  }
+};
+} // namespace
+
+/// Weights of `From`, transformed to `T`.
+template <typename T, typename From = T>
 static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
                         int64_t block, MutableArrayRef<char> destination) {
   int64_t channels = type.getDimSize(2), filters = type.getDimSize(3);
@@ -171,25 +184,26 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
   constexpr int64_t lanes = 8;
   double windows[9 * lanes] = {};
   SmallVector<double> transformed((m + 2) * (m + 2) * lanes);
-  T weights[lanes];
+  From weights[lanes];
+  T rounded[lanes];
   auto element = [](int64_t index) { return size_t(index) * sizeof(T); };
   for (int64_t c = 0; c < channels; ++c)
     for (int64_t k = 0, count; k < filters; k += count) {
       count = std::min({lanes, filters - k, block - k % block});
       for (int64_t tap = 0; tap < 9; ++tap) {
-        std::memcpy(weights,
-                    &source[element((tap * channels + c) * filters + k)],
-                    element(count));
+        int64_t first = (tap * channels + c) * filters + k;
+        std::memcpy(weights, &source[size_t(first) * sizeof(From)],
+                    size_t(count) * sizeof(From));
         std::copy(weights, weights + count, &windows[tap * lanes]);
       }
       transformLanes<lanes>(m, windows, transformed.data());
       for (int64_t point = 0; point < (m + 2) * (m + 2); ++point) {
         const double *values = &transformed[point * lanes];
-        std::copy(values, values + count, weights);
+        std::copy(values, values + count, rounded);
         int64_t panel = point * blocks + k / block;
         std::memcpy(
             &destination[element((panel * channels + c) * block + k % block)],
-            weights, element(count));
+            rounded, element(count));
       }
     }
 }
@@ -199,6 +213,8 @@ void transformWeights(ArrayRef<char> source, RankedTensorType type, int64_t m,
   std::fill(destination.begin(), destination.end(), 0);
   if (type.getElementType().isF64())
     transformAs<double>(source, type, m, block, destination);
+  else if (type.getElementType().isBF16())
+    transformAs<float, Bf16>(source, type, m, block, destination);
   else
     transformAs<float>(source, type, m, block, destination);
 }

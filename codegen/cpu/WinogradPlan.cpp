@@ -42,6 +42,7 @@ public:
 
 private:
   bool isSumOfProducts();
+  bool haveType(Type element);
   bool readWeights();
   bool readOutput();
   bool readInput();
@@ -63,14 +64,20 @@ std::optional<unsigned> WindowReader::loopAt(AffineMap map, unsigned position) {
   return std::nullopt;
 }
 
-/// A sum of products of floats of one type that starts at zero.
+/// A sum of products of floats of one type, or of bf16, that starts at zero.
 bool WindowReader::isSumOfProducts() {
   Type element = getElementTypeOrSelf(root.getResult(0));
   return isFloatProduct(root) && (element.isF32() || element.isF64()) &&
          startsFromZero(root) &&
-         llvm::all_of(root.getDpsInputs(), [&](Value input) {
-           return getElementTypeOrSelf(input) == element;
-         });
+         (haveType(element) ||
+          (element.isF32() && onlyWidensFactors(root) &&
+           haveType(BFloat16Type::get(root.getContext()))));
+}
+
+bool WindowReader::haveType(Type element) {
+  return llvm::all_of(root.getDpsInputs(), [&](Value input) {
+    return getElementTypeOrSelf(input) == element;
+  });
 }
 
 /// g[kh, kw, c, k] of known values.
@@ -422,11 +429,15 @@ WinogradPlan Planner::plan(int64_t m) const {
 
 std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
                                          const VectorUnit &unit,
-                                         Winograd choice) {
+                                         Winograd choice, DotUnit dots) {
   if (choice == Winograd::Off)
     return std::nullopt;
   std::optional<WindowConv> conv = WindowReader(kernel, root).run();
   if (!conv)
+    return std::nullopt;
+  bool isDot = dots != DotUnit::None &&
+               getElementTypeOrSelf(conv->input->get()).isBF16();
+  if (isDot && dots == DotUnit::Tiles)
     return std::nullopt;
   unsigned bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
@@ -439,7 +450,8 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
   int64_t costOfFour = ofOne.costOf(ofOne.plan(4));
   // Sums need no memory and smaller tiles round less: they go where they are
   // nearly as fast.
-  if (std::min(costOfTwo, costOfFour) > ofOne.costOfSums() / 10 * 9)
+  int64_t costOfSums = ofOne.costOfSums() / (isDot ? 2 : 1);
+  if (std::min(costOfTwo, costOfFour) > costOfSums / 10 * 9)
     return std::nullopt;
   return planner.plan(costOfFour < costOfTwo / 20 * 19 ? 4 : 2);
 }

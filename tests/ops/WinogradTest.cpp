@@ -102,3 +102,68 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{1, 96, 64, 24}, 24, "same"}, Case{{1, 14, 14, 64}, 320, "same"},
         Case{{1, 11, 10, 7}, 12, "same", DType::Float64}),
     [](const auto &info) { return nameOf(info.param); });
+
+#ifdef __x86_64__
+//===----------------------------------------------------------------------===//
+// Factors of bf16
+//===----------------------------------------------------------------------===//
+
+namespace {
+class WinogradOfBf16 : public FormTest<Case> {
+protected:
+  /// A convolution of what another kernel rounds.
+  K::Function layer(int64_t batch) {
+    const Case &c = GetParam();
+    K::Shape image = c.image;
+    image[0] = batch;
+    K::Tensor x = K::placeholder(image);
+    K::Tensor sum = K::conv2d(K::relu(x), K::constant(weights), {1, 1},
+                              c.padding, "channels_last");
+    return K::function({x}, {K::relu(sum)});
+  }
+
+  Array weights = numbers({3, 3, GetParam().image[3], GetParam().filters});
+};
+
+/// Has products of pairs in vectors, which take half as many instructions.
+constexpr const char *pairs = "x86_64-linux-gnu,cooperlake";
+} // namespace
+
+TEST_P(WinogradOfBf16, TakesFewerInstructionsThanPairs) {
+  K::SaveOptions options;
+  options.precision = "bf16";
+  options.batch = GetParam().image[0];
+  for (auto [target, op] : {std::pair(pairs, "winograd4"),
+                            {"x86_64-linux-gnu,sapphirerapids", "tiles"}}) {
+    options.target = target;
+    std::vector<std::string> ops = kernelOps(layer(K::None), options);
+    EXPECT_EQ(std::count(ops.begin(), ops.end(), op), 1) << target;
+  }
+}
+
+TEST_P(WinogradOfBf16, GivesWhatSumsOfRoundedFactorsGive) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    GTEST_SKIP() << "code in the shape of AVX-512 wants AVX2";
+  for (int64_t batch : {K::None, GetParam().image[0]}) {
+    K::Function function = layer(batch);
+    std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
+    K::CompileSettings settings;
+    settings.precision = "bf16";
+    Array expected = plainResult(function, inputs, settings);
+    settings.target = std::string(pairs) + "@x86-64-v3";
+    for (const char *form : {"2", "4"}) {
+      settings.winograd = form;
+      function.configure(settings);
+      EXPECT_LE(relativeError(function(inputs)[0], expected), 1e-5)
+          << "F(" << form << ")";
+      expectSameBitsOnThreads(function, inputs);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, WinogradOfBf16,
+                         testing::Values(Case{{1, 28, 28, 128}, 128, "same"},
+                                         Case{{1, 27, 30, 98}, 75, "same"},
+                                         Case{{3, 16, 15, 128}, 68, "valid"}),
+                         [](const auto &info) { return nameOf(info.param); });
+#endif
