@@ -55,7 +55,13 @@ Tensor gelu(const Tensor &x, bool approximate) {
 
 Tensor silu(const Tensor &x) { return x * sigmoid(x); }
 
-Tensor mish(const Tensor &x) { return x * tanh(softplus(x)); }
+Tensor mish(const Tensor &x) {
+  // x tanh(log(1 + e^x)), where with n = e^x (e^x + 2) the tanh is n / (n + 2):
+  // 1 from some x on, before n overflows.
+  Tensor power = exp(minimum(x, dtype(x) == DType::Float16 ? 5 : 20));
+  Tensor n = power * (power + 2);
+  return x * (n / (n + 2));
+}
 
 Tensor softplus(const Tensor &x) {
   // log(1 + e^x) without overflow.

@@ -429,6 +429,24 @@ TEST_F(Keras, RefusesToComputeOnWithPaths) {
 }
 
 //===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+// One power and one division, without a logarithm, and no overflow.
+TEST_F(Keras, MishTakesOnePower) {
+  K::Tensor x = K::placeholder({K::None});
+  std::string graph = K::function({x}, {K::mish(x)}).lower("graph");
+  EXPECT_THAT(graph, testing::HasSubstr("ktn.exp"));
+  EXPECT_THAT(graph, testing::Not(testing::HasSubstr("log")));
+  EXPECT_THAT(graph, testing::Not(testing::HasSubstr("tanh")));
+  for (DType dtype : {DType::Float16, DType::BFloat16, DType::Float32}) {
+    K::Tensor large = K::cast(floats({4}, {-512, 16, 64, 512}), dtype);
+    EXPECT_THAT(evaluated(K::cast(K::mish(large), DType::Float32)),
+                ElementsAre(0, 16, 64, 512));
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Printing
 //===----------------------------------------------------------------------===//
 
