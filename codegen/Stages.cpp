@@ -174,6 +174,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.fma = target.fma;
   result.rounding = target.rounding;
   result.avx512 = target.avx512;
+  result.divides = target.divides;
   result.halves = target.halves;
   result.winograd = options.winograd;
   result.precision = options.precision;

@@ -27,7 +27,8 @@ struct CodeShape {
   bool fma = true;      ///< one instruction multiplies and adds
   bool rounding = true; ///< one instruction rounds to an integer
   bool avx512 = false;
-  bool halves = false; ///< instructions convert between f16 and f32
+  bool divides = false; ///< a vector in less time than three products
+  bool halves = false;  ///< instructions convert between f16 and f32
   DotUnit dots = DotUnit::None;
 };
 

@@ -102,6 +102,7 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
     math.hasFma = options.fma;
     math.hasRounding = options.rounding;
     math.hasAvx512 = options.avx512;
+    math.divides = options.divides;
     pm.addPass(createExpandMath(math));
   } else {
     pm.addPass(createCallLibm());

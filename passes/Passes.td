@@ -386,7 +386,9 @@ def ExpandMath : Pass<"ktn-expand-math"> {
     Option<"hasRounding", "has-rounding", "bool", /*default=*/"true",
            "the target has floor, ceil, trunc and round to even">,
     Option<"hasAvx512", "has-avx512", "bool", /*default=*/"false",
-           "the target has AVX-512">];
+           "the target has AVX-512">,
+    Option<"divides", "divides", "bool", /*default=*/"false",
+           "the target divides a vector in less time than three products">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect",

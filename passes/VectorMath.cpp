@@ -249,11 +249,13 @@ Value VectorMath::aboveFloor(Value x) {
 }
 
 /// x / divisor for a positive divisor that is far from the ends of the normal
-/// numbers. The division of 16 lanes takes 16 cycles, in which they could be
-/// multiplied 32 times; that of 8 takes 5, beside whatever is multiplied.
+/// numbers. The division of 16 lanes takes 16 cycles on most machines, in which
+/// they could be multiplied 32 times; that of 8 takes 5, beside whatever is
+/// multiplied.
 Value VectorMath::quotient(Value x, Value divisor) {
-  return hasIntrinsics() ? quotientBy(x, divisor, reciprocalTo14Bits(divisor))
-                         : div(x, divisor);
+  return hasIntrinsics() && !target.divides
+             ? quotientBy(x, divisor, reciprocalTo14Bits(divisor))
+             : div(x, divisor);
 }
 
 /// x / divisor by a reciprocal that is off by e: what is left of x after x
@@ -455,6 +457,8 @@ Value VectorMath::swish(Value x) {
   Value z = intrinsic("llvm.x86.avx512.mask.scalef.ps.512",
                       {horner(aboveFloor(t), table.exp2), t}, /*rounds=*/true);
   Value one = constant(1.0), divisor = add(z, one);
+  if (target.divides)
+    return div(x, divisor);
   Value r = reciprocalTo14Bits(divisor);
   return mul(x, fma(fma(negate(divisor), r, one), r, r));
 }

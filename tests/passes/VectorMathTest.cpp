@@ -51,6 +51,14 @@ TEST_P(EveryFunction, KeepsItsBoundWithAvx512) {
   }
 }
 
+// Where that divides in less time than it multiplies by reciprocals.
+TEST_P(EveryFunction, KeepsItsBoundWhereAvx512Divides) {
+  KernelForm form;
+  form.avx512 = form.divides = true;
+  form.lanes = 16;
+  expectWithinBound(form);
+}
+
 // The products of the polynomials are then rounded too.
 TEST_P(EveryFunction, LosesHalfAnUlpWithoutFma) {
   KernelForm form;

@@ -1,6 +1,7 @@
 // RUN: keratin-opt %s --ktn-expand-math --split-input-file | FileCheck %s
 // RUN: keratin-opt %s --ktn-expand-math="has-fma=false has-rounding=false" --split-input-file | FileCheck %s --check-prefix=PLAIN
 // RUN: keratin-opt %s --ktn-expand-math="has-avx512" --split-input-file | FileCheck %s --check-prefix=AVX512
+// RUN: keratin-opt %s --ktn-expand-math="has-avx512 divides" --split-input-file | FileCheck %s --check-prefix=DIVIDES
 
 // A vector keeps its width, and no op of libm is left.
 // CHECK-LABEL: func @functions(
@@ -213,6 +214,12 @@ func.func @tanh(%x: vector<8xf32>) -> vector<8xf32> {
 // AVX512-COUNT-1: arith.mulf
 // AVX512-NOT:     arith.mulf
 // AVX512:         return
+// DIVIDES-LABEL: func @swish(
+// DIVIDES:         arith.constant dense<-8.730000e+01>
+// DIVIDES:         llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// DIVIDES-NOT:     rcp14
+// DIVIDES:         %[[Y:.+]] = arith.divf
+// DIVIDES-NEXT:    return %[[Y]]
 func.func @swish(%x: vector<16xf32>) -> vector<16xf32> {
   %nought = arith.constant dense<0.0> : vector<16xf32>
   %one = arith.constant dense<1.0> : vector<16xf32>
@@ -240,6 +247,10 @@ func.func @wide_exp(%x: vector<32xf32>) -> vector<32xf32> {
 // AVX512:         %[[WIDE:.+]] = vector.broadcast %{{.+}} : f32 to vector<16xf32>
 // AVX512:         llvm.call_intrinsic "llvm.x86.avx512.rcp14.ps.512"(%[[WIDE]],
 // AVX512:         vector.extract
+// DIVIDES-LABEL: func @scalar_tanh(
+// DIVIDES-NOT:     rcp14
+// DIVIDES:         arith.divf
+// DIVIDES:         return
 func.func @scalar_tanh(%x: f32) -> f32 {
   %0 = math.tanh %x : f32
   return %0 : f32

@@ -18,6 +18,7 @@ struct KernelForm {
   bool fma = true;
   bool rounding = true;
   bool avx512 = false; ///< emulated where this machine has none
+  bool divides = false;
 };
 
 /// `body`, MLIR that makes `%y` of `%a` and `%b`, over arrays, as the compiler
