@@ -171,6 +171,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.parallel = options.optimize && options.threads != 1;
   result.vectorBits = target.vectorBits;
   result.vectorRegisters = target.vectorRegisters;
+  result.secondCacheKiB = target.secondCacheKiB;
   result.fma = target.fma;
   result.rounding = target.rounding;
   result.avx512 = target.avx512;

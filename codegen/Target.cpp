@@ -168,6 +168,9 @@ static void measureVectors(Target &target) {
     target.avx512 = true;
     // 16 floats in 2.5 cycles, beside 5 products; others take 10 to 16.
     target.divides = target.machine->getTargetCPU() == "znver5";
+    if (target.machine->getTargetCPU() == "znver4" ||
+        target.machine->getTargetCPU() == "znver5")
+      target.secondCacheKiB = 1024;
     if (facts.checkFeatures("+avx512bf16"))
       target.dots = DotUnit::Vectors;
     // Linux alone lets a program ask for tiles the way our code does.

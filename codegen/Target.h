@@ -24,6 +24,7 @@ using MachinePtr = std::unique_ptr<llvm::TargetMachine, KeepMachine>;
 struct CodeShape {
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
+  unsigned secondCacheKiB = 0; ///< 0: not known
   bool fma = true;      ///< one instruction multiplies and adds
   bool rounding = true; ///< one instruction rounds to an integer
   bool avx512 = false;

@@ -61,6 +61,8 @@ struct PipelineOptions {
   unsigned vectorBits = 256;
   /// Number of the target's vector registers: 16 or 32.
   unsigned vectorRegisters = 16;
+  /// Its second cache; 0 where that is not known.
+  unsigned secondCacheKiB = 0;
   /// Whether kernels with enough work are split among threads.
   bool parallel = false;
   /// Whether one instruction multiplies and adds, and one rounds to an integer.

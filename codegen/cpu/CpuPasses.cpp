@@ -17,6 +17,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   EmitTilesOptions tiles;
   tiles.vectorBits = options.vectorBits;
   tiles.vectorRegisters = options.vectorRegisters;
+  tiles.secondCacheKiB = options.secondCacheKiB;
   tiles.parallel = options.parallel;
   tiles.winograd = options.winograd;
   tiles.littleCode = options.littleCode;

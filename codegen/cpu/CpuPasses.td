@@ -70,6 +70,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "bits of a vector register of the target">,
     Option<"vectorRegisters", "vector-registers", "unsigned", "16",
            "number of vector registers of the target">,
+    Option<"secondCacheKiB", "second-cache-kib", "unsigned", "0",
+           "size of the second cache of the target; 0 where it is not known">,
     Option<"parallel", "parallel", "bool", "false",
            "let calls do large kernels in parts">,
     Option<"littleCode", "little-code", "bool", "false",

@@ -241,7 +241,8 @@ static void tellOfPlainLoops(func::FuncOp kernel) {
 }
 
 void EmitTiles::runOnOperation() {
-  VectorUnit unit = {vectorBits, vectorRegisters, littleCode};
+  VectorUnit unit = {vectorBits, vectorRegisters, littleCode,
+                     int64_t(secondCacheKiB) << 10};
   // Transforms are some thousand instructions.
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;

@@ -215,6 +215,7 @@ int64_t Classifier::bytesOfRows(ArrayRef<unsigned> loops) {
   // Each block reads all that rows share again: what is more than this comes
   // from memory where a model has many weights.
   constexpr int64_t mostShared = 1 << 20, largeBlock = 896 << 10;
+  constexpr int64_t largeCache = 1280 << 10;
   int64_t cache = unit.secondCache();
   if (holdsShared(mostShared))
     return cache / 16 * 7;
@@ -227,7 +228,7 @@ int64_t Classifier::bytesOfRows(ArrayRef<unsigned> loops) {
            llvm::all_of(access.position,
                         llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
   });
-  if (cache >= largeBlock || (tiling.panel && !tiling.packsAll) ||
+  if (cache > largeCache || (tiling.panel && !tiling.packsAll) ||
       !holdsShared(4 * mostShared) ||
       (inRuns && bytesOfScalars(loops) < 2 * cache))
     return largeBlock;

@@ -13,9 +13,13 @@ struct VectorUnit {
   /// Whether code that is compiled soon is worth more than code that is fast:
   /// half the sums at most, and extents in equal tiles.
   bool littleCode = false;
-  /// Bytes of the second cache, of which no target tells: where vectors have
-  /// 512 bits it is 1 to 2 MiB, elsewhere mostly 512 KiB.
+  /// Bytes of the second cache, where the target tells of it; else 0.
+  int64_t knownSecondCache = 0;
+  /// Of others: where vectors have 512 bits it is 1 to 2 MiB, elsewhere mostly
+  /// 512 KiB.
   int64_t secondCache() const {
+    if (knownSecondCache != 0)
+      return knownSecondCache;
     return int64_t(bits >= 512 ? 2048 : 512) << 10;
   }
 };

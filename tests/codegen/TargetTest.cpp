@@ -46,6 +46,11 @@ TEST(ParseTarget, KnowsTheVectorsOfEachLevel) {
   }
 }
 
+TEST(ParseTarget, KnowsTheSecondCacheOfSome) {
+  EXPECT_EQ(parse("x86_64-linux-gnu,znver5").secondCacheKiB, 1024u);
+  EXPECT_EQ(parse("x86-64-v4").secondCacheKiB, 0u);
+}
+
 TEST(ParseTarget, DoesNotRunOtherMachinesHere) {
 #ifdef __x86_64__
   EXPECT_FALSE(parse("aarch64-linux-gnu").runsHere);
