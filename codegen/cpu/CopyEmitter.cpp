@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -39,6 +40,7 @@ private:
   bool isBesideAxis() const;
   void findTransposed();
   SmallVector<Access> accessesOfAll();
+  void findInterleaved();
   void findRepeated();
   void emitLoops(unsigned dim);
   int64_t shareStep(unsigned dim);
@@ -51,6 +53,8 @@ private:
   int64_t lanesOfLine() const;
   void tiles(unsigned dim, llvm::function_ref<void(unsigned)> body);
   void transposedTile(unsigned height, unsigned first, unsigned width);
+  void interleavedRows();
+  void interleavedTile();
   Value load(const Access &access, unsigned number, unsigned height);
   Value size(unsigned dim) {
     return ShapedType::isDynamic(shape[dim]) ? cast<Value>(box.sizes[dim])
@@ -73,6 +77,9 @@ private:
   /// What is contiguous along the dimension `row` instead of the lane.
   SmallVector<Access> transposed;
   unsigned row = 0;
+  /// Whether there are few elements along the lane, and vectors go along the
+  /// row in front of it.
+  bool interleaves = false;
   /// Dimensions of few elements that are all made of the same vectors, which
   /// are read once for all of them: no loops.
   SmallVector<unsigned> repeated;
@@ -90,6 +97,7 @@ void CopyEmitter::run() {
   }
   reader.setLane(lane);
   findTransposed();
+  findInterleaved();
   findRepeated();
   SmallVector<int64_t> turns;
   for (unsigned dim = 0; dim < shape.size(); ++dim)
@@ -156,7 +164,7 @@ SmallVector<Access> CopyEmitter::accessesOfAll() {
 /// computed once for so many stores as there are registers for.
 void CopyEmitter::findRepeated() {
   constexpr int64_t mostTogether = 9;
-  if (!lane || !transposed.empty() || unit.littleCode)
+  if (!lane || !transposed.empty() || interleaves || unit.littleCode)
     return;
   SmallVector<Access> accesses = accessesOfAll();
   llvm::erase_if(
@@ -201,10 +209,47 @@ void CopyEmitter::findTransposed() {
   }
 }
 
+/// Looks for few elements along the lane of which something is read that is
+/// contiguous along the dimension in front of it, as the groups that a shuffle
+/// of channels brings together, or the colours of an image: vectors go along
+/// that dimension, one for each of the few, and become one run of what is made.
+void CopyEmitter::findInterleaved() {
+  constexpr int64_t most = 8;
+  if (!lane || *lane == 0 || !transposed.empty() || unit.littleCode ||
+      lanes < 4 || !llvm::isPowerOf2_32(lanes))
+    return;
+  unsigned along = *lane - 1;
+  int64_t few = shape[*lane];
+  if (few < 2 || few > most || shape[along] < int64_t(lanes) ||
+      !isZeroInteger(box.offsets[*lane]))
+    return;
+  for (const Copy &copy : copies) {
+    auto type = cast<MemRefType>(copy.destination.getType());
+    auto op = copy.source.getDefiningOp<linalg::GenericOp>();
+    if (!op || !op.getBody()->getOps<tensor::ExtractOp>().empty() ||
+        !type.getLayout().isIdentity() || type.getDimSize(*lane) != few ||
+        bytesOfElement(type) == 0)
+      return;
+  }
+  bool gathers = false;
+  for (const Access &access : accessesOfAll()) {
+    auto type = cast<RankedTensorType>(access.tensor.getType());
+    if (laneAccess(type, access.position, along) == LaneAccess::Gather ||
+        type.getElementType().isInteger(1) ||
+        access.tensor.getDefiningOp<tensor::PadOp>())
+      return;
+    gathers |= laneAccess(type, access.position, *lane) == LaneAccess::Gather;
+  }
+  if (!gathers)
+    return;
+  interleaves = true;
+  row = along;
+}
+
 /// Shares along the lane are of some whole vectors, a few cache lines.
 int64_t CopyEmitter::shareStep(unsigned dim) {
   constexpr int64_t vectors = 16;
-  if (!transposed.empty() && dim == row)
+  if ((!transposed.empty() || interleaves) && dim == row)
     return lanes;
   if (!transposed.empty() && dim == lane)
     return lanesOfLine();
@@ -220,9 +265,11 @@ void CopyEmitter::emitLoops(unsigned dim) {
           transposedTile(height, first, std::min(lanes, width - first));
       });
     });
+  if (dim == shape.size() && interleaves)
+    return interleavedRows();
   if (dim == shape.size())
     return lane ? alongLane() : copy(0, 0);
-  if (dim == lane || (!transposed.empty() && dim == row) ||
+  if (dim == lane || ((!transposed.empty() || interleaves) && dim == row) ||
       llvm::is_contained(repeated, dim))
     return emitLoops(dim + 1);
   LaneReader::Scope scope(reader);
@@ -476,6 +523,103 @@ void CopyEmitter::transposedTile(unsigned height, unsigned first,
   }
   for (unsigned number = 0; number < height; ++number)
     copy(first, width, number);
+}
+
+//===----------------------------------------------------------------------===//
+// Few elements along the lane
+//===----------------------------------------------------------------------===//
+
+/// Rows in whole vectors. What is left is a vector once more that begins within
+/// the last one, where nobody else makes that and nothing is read that might be
+/// written over; else row by row.
+void CopyEmitter::interleavedRows() {
+  bool twice = row != shared && accessesOfAll().size() == 1;
+  int64_t extent = shape[row];
+  tiles(row, [&](unsigned height) {
+    if (height == lanes)
+      return interleavedTile();
+    if (twice) {
+      LaneReader::Scope scope(reader);
+      reader.bind(row, kernel.index(extent - lanes));
+      return interleavedTile();
+    }
+    Value from = reader.at(getAffineDimExpr(row, b.getContext()));
+    emitLoop(b, loc, from, kernel.plus(from, kernel.index(height)),
+             kernel.index(1), {}, [&](Value iv, ValueRange) {
+               LaneReader::Scope scope(reader);
+               reader.bind(row, iv);
+               alongLane();
+               return SmallVector<Value>();
+             });
+  });
+}
+
+/// `parts` as one run in which an element of each comes in turn, in vectors.
+static SmallVector<Value> interleaved(OpBuilder &b, Location loc,
+                                      ArrayRef<Value> parts) {
+  int64_t number = parts.size();
+  int64_t lanes = cast<VectorType>(parts[0].getType()).getNumElements();
+  SmallVector<Value> run;
+  for (int64_t vector = 0; vector < number; ++vector) {
+    Value joined = parts[0];
+    for (int64_t part = 1; part < number; ++part) {
+      SmallVector<int64_t> from;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        int64_t element = vector * lanes + lane;
+        int64_t of = element % number, at = element / number;
+        from.push_back(of == part             ? lanes + at
+                       : part == 1 && of == 0 ? at
+                                              : lane);
+      }
+      joined = vector::ShuffleOp::create(b, loc, joined, parts[part], from);
+    }
+    run.push_back(joined);
+  }
+  return run;
+}
+
+/// `lanes` rows of the few elements along the lane.
+void CopyEmitter::interleavedTile() {
+  LaneReader::Scope scope(reader);
+  MLIRContext *context = b.getContext();
+  int64_t few = shape[*lane];
+  SmallVector<SmallVector<Value>> parts(copies.size());
+  reader.setLane(row);
+  for (int64_t number = 0; number < few; ++number) {
+    Position position;
+    for (unsigned dim = 0; dim < shape.size(); ++dim)
+      position.push_back(dim == lane ? getAffineConstantExpr(number, context)
+                         : shape[dim] == 1 ? getAffineConstantExpr(0, context)
+                                           : getAffineDimExpr(dim, context));
+    for (auto [values, copy] : llvm::zip_equal(parts, copies))
+      values.push_back(
+          reader.materialize(reader.read(copy.source, position, lanes), lanes));
+  }
+  reader.setLane(lane);
+  SmallVector<Value> place;
+  for (unsigned dim = 0; dim <= row; ++dim) {
+    Value at = shape[dim] == 1 ? kernel.index(0)
+                               : reader.at(getAffineDimExpr(dim, context));
+    if (!isZeroInteger(box.offsets[dim]))
+      at = kernel.plus(
+          at, getValueOrCreateConstantIndexOp(b, loc, box.offsets[dim]));
+    place.push_back(at);
+  }
+  Value first = arith::MulIOp::create(b, loc, place.back(), kernel.index(few));
+  SmallVector<ReassociationIndices> axes;
+  for (unsigned dim = 0; dim < row; ++dim)
+    axes.push_back({dim});
+  auto &joined = axes.emplace_back();
+  for (unsigned dim = row; dim < shape.size(); ++dim)
+    joined.push_back(dim);
+  for (auto [values, copy] : llvm::zip_equal(parts, copies)) {
+    Value memref =
+        memref::CollapseShapeOp::create(b, loc, copy.destination, axes);
+    for (auto [number, vector] : llvm::enumerate(interleaved(b, loc, values))) {
+      place.back() = kernel.plus(first, kernel.index(number * lanes));
+      vector::StoreOp::create(b, loc, vector, memref, place);
+    }
+  }
 }
 
 void emitBox(Kernel &kernel, const Box &box, ArrayRef<Copy> copies,
