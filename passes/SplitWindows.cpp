@@ -171,6 +171,26 @@ std::optional<double> costAlongInputs(const Window &window, int64_t lanes) {
   return double(outputs) * (double(vectors) * ofLoads + ofOutput) + ofPlace;
 }
 
+/// The same for one output of inputs that fill no vector: each tap waits for
+/// the one before. Null where there are no inputs, which are then pixels.
+std::optional<double> costOfOneOutput(const Window &window, int64_t lanes) {
+  constexpr double ofTap = 2.7;
+  linalg::GenericOp op = window.op;
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  auto input = dyn_cast<AffineDimExpr>(
+      op.getMatchingIndexingMap(op.getDpsInputOperand(0)).getResults().back());
+  auto types = op.getIteratorTypesArray();
+  if (!input || types[input.getPosition()] != utils::IteratorType::reduction ||
+      extents[input.getPosition()] < 2 || extents[input.getPosition()] >= lanes)
+    return std::nullopt;
+  double taps = 1;
+  for (auto [loop, extent] : llvm::enumerate(extents))
+    if (types[loop] == utils::IteratorType::reduction &&
+        loop != input.getPosition())
+      taps *= double(extent);
+  return ofTap * taps;
+}
+
 /// The weights with the loops `order` from the outermost on, and `taps` and the
 /// outputs as one axis behind them.
 Value reorder(OpBuilder &b, const Window &window, ArrayRef<unsigned> order,
@@ -342,14 +362,18 @@ struct SplitWindows : impl::SplitWindowsBase<SplitWindows> {
       std::optional<Window> window = windowOf(op);
       if (!window)
         continue;
-      // One output is a sum along the inputs.
       int64_t lanes = vectorBits / 32;
       int64_t outputs = op.getStaticLoopRanges()[window->output];
-      if (outputs < 2 || outputs >= lanes)
+      if (outputs >= lanes)
         continue;
-      double best = worthIt * costOf(*window, {}, lanes);
-      if (std::optional<double> cost = costAlongInputs(*window, lanes))
-        best = std::min(best, *cost);
+      double best = 0;
+      if (outputs == 1) {
+        best = worthIt * costOfOneOutput(*window, lanes).value_or(0);
+      } else {
+        best = worthIt * costOf(*window, {}, lanes);
+        if (std::optional<double> cost = costAlongInputs(*window, lanes))
+          best = std::min(best, *cost);
+      }
       size_t apart = 0;
       ArrayRef<Way> ways = window->ways;
       for (size_t count = 1; count <= ways.size(); ++count)

@@ -85,15 +85,10 @@ private:
 //===----------------------------------------------------------------------===//
 
 void GateEmitter::packWeights() {
-  auto type = cast<RankedTensorType>(weights->get().getType());
   unsigned dim = *root.getMatchingIndexingMap(weights).getResultPosition(
       getAffineDimExpr(lane, root.getContext()));
-  Packing packing = {dim, int64_t(vectors) * lanes};
-  RankedTensorType wanted = packedType(type, packing);
-  unsigned number = cast<BlockArgument>(weights->get()).getArgNumber();
-  kernel.setPackedArgument(
-      number, MemRefType::get(wanted.getShape(), wanted.getElementType()), dim,
-      packing.block);
+  kernel.setPackedArgument(cast<BlockArgument>(weights->get()).getArgNumber(),
+                           {dim, int64_t(vectors) * lanes});
 }
 
 /// Whether calls are to begin with what the one before them left in the second

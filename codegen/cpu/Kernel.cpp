@@ -1,5 +1,6 @@
 //===- Kernel.cpp - a kernel on its way from tensors to memrefs -----------===//
 #include "codegen/cpu/Kernel.h"
+#include "codegen/cpu/Packing.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -256,12 +257,18 @@ Value Kernel::extent(Value tensor, int64_t dim) {
   return sum;
 }
 
-void Kernel::setPackedArgument(unsigned number, MemRefType type, unsigned dim,
-                               int64_t block) {
-  setPackedArgument(number, type,
-                    b.getDictionaryAttr(
-                        {b.getNamedAttr("dim", b.getI64IntegerAttr(dim)),
-                         b.getNamedAttr("block", b.getI64IntegerAttr(block))}));
+void Kernel::setPackedArgument(unsigned number, const Packing &packing) {
+  SmallVector<NamedAttribute> order = {
+      b.getNamedAttr("dim", b.getI64IntegerAttr(packing.dim)),
+      b.getNamedAttr("block", b.getI64IntegerAttr(packing.block))};
+  if (!packing.outer.empty())
+    order.push_back(
+        b.getNamedAttr("outer", b.getDenseI64ArrayAttr(packing.outer)));
+  RankedTensorType type = packedType(
+      cast<RankedTensorType>(source.getArgumentTypes()[number]), packing);
+  setPackedArgument(number,
+                    MemRefType::get(type.getShape(), type.getElementType()),
+                    b.getDictionaryAttr(order));
 }
 
 void Kernel::setPackedArgument(unsigned number, MemRefType type,

@@ -15,6 +15,8 @@
 
 namespace keratin {
 
+struct Packing;
+
 /// The name of the attribute that makes a function a kernel.
 inline constexpr llvm::StringLiteral kernelAttr = "ktn.kernel";
 
@@ -85,9 +87,8 @@ public:
   /// the last part, or the first.
   void emitOnce(llvm::function_ref<void()> body, bool first = false);
 
-  /// Wants argument `number` in blocks of `block` along `dim`, as `type`.
-  void setPackedArgument(unsigned number, mlir::MemRefType type, unsigned dim,
-                         int64_t block);
+  /// Wants argument `number` packed.
+  void setPackedArgument(unsigned number, const Packing &packing);
   /// Wants argument `number` as `type`, in the order that `packing` tells.
   void setPackedArgument(unsigned number, mlir::MemRefType type,
                          mlir::DictionaryAttr packing);

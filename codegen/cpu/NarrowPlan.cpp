@@ -22,7 +22,7 @@ public:
 
 private:
   bool isSumOfProducts();
-  bool findFactors();
+  bool findFactors(bool ofOneColumn);
   bool pickLane();
   bool pickSize();
   /// Whether `input` is read at loops, not through a window.
@@ -82,13 +82,17 @@ bool NarrowPlanner::isSumOfProducts() {
 }
 
 /// The columns are the innermost loop of the output, which one factor has; a
-/// row is a loop of the other one.
-bool NarrowPlanner::findFactors() {
+/// row is a loop of the other one. That is the innermost loop of more than one
+/// turn, or one column.
+bool NarrowPlanner::findFactors(bool ofOneColumn) {
   std::optional<unsigned> column;
-  for (AffineExpr expr : mapOf(root.getDpsInitOperand(0)).getResults())
-    if (auto dim = dyn_cast<AffineDimExpr>(expr);
-        dim && extent(dim.getPosition()) != 1)
+  for (AffineExpr expr : mapOf(root.getDpsInitOperand(0)).getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (dim && (extent(dim.getPosition()) == 1) == ofOneColumn)
       column = dim.getPosition();
+    else if (ofOneColumn)
+      column.reset();
+  }
   if (!column || ShapedType::isDynamic(extent(*column)))
     return false;
   plan.column = *column;
@@ -99,7 +103,7 @@ bool NarrowPlanner::findFactors() {
   if (mapOf(left).isFunctionOfDim(*column) ||
       !mapOf(right).isFunctionOfDim(*column))
     return false;
-  constexpr int64_t manyRows = 64;
+  constexpr int64_t unknownRows = 4; // of a batch, which often is of one image
   int64_t best = 0;
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
     int64_t turns = extent(loop);
@@ -109,7 +113,7 @@ bool NarrowPlanner::findFactors() {
       continue;
     plan.outer.insert(plan.outer.begin(), loop);
     if (ShapedType::isDynamic(turns))
-      turns = manyRows;
+      turns = unknownRows;
     if (turns > best && mapOf(left).isFunctionOfDim(loop) &&
         !mapOf(right).isFunctionOfDim(loop)) {
       plan.row = loop;
@@ -306,9 +310,16 @@ bool NarrowPlanner::pickSize() {
 }
 
 std::optional<NarrowPlan> NarrowPlanner::run() {
-  if (!isSumOfProducts() || !findFactors() || !pickLane() || !pickSize())
+  if (!isSumOfProducts())
     return std::nullopt;
-  return plan;
+  // The rows of a window with one output would be taken for its columns.
+  for (bool ofOneColumn : {false, true}) {
+    plan = {};
+    steps = depth = 1;
+    if (findFactors(ofOneColumn) && pickLane())
+      return pickSize() ? std::optional(plan) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 std::optional<NarrowPlan> planNarrow(Kernel &kernel, linalg::GenericOp root,

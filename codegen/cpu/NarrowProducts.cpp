@@ -58,7 +58,7 @@ private:
   /// A level of the loops that threads may share.
   enum Level : unsigned { Columns, Rows };
 
-  void layOut();
+  Packing packing();
   std::pair<Value, Value> range(size_t level, Value extent, int64_t step);
   void emitOuter(size_t number);
   void emitColumns(Then then);
@@ -91,7 +91,8 @@ private:
 
 void NarrowEmitter::run() {
   if (plan.packed)
-    layOut();
+    kernel.setPackedArgument(
+        cast<BlockArgument>(plan.packed->get()).getArgNumber(), packing());
   SmallVector<int64_t> turns;
   for (unsigned loop : plan.outer)
     turns.push_back(staticLoopExtent(root, loop));
@@ -110,18 +111,21 @@ void NarrowEmitter::run() {
   });
 }
 
-/// Wants the constant in blocks of a vector along the sum.
-void NarrowEmitter::layOut() {
-  auto tensor = cast<BlockArgument>(plan.packed->get());
-  auto type = cast<RankedTensorType>(tensor.getType());
+/// Blocks of a vector along the sum. Where a tile has a part of the columns,
+/// which all rows read, what it reads is in one piece: of a piece of each step
+/// every other line may be of the other columns, and half of the sets of the
+/// first cache would hold them all.
+Packing NarrowEmitter::packing() {
   AffineMap map = root.getMatchingIndexingMap(plan.packed);
-  std::optional<unsigned> dim =
-      map.getResultPosition(getAffineDimExpr(plan.lane, b.getContext()));
-  RankedTensorType wanted = packedType(type, {*dim, plan.lanes});
-  kernel.setPackedArgument(
-      tensor.getArgNumber(),
-      MemRefType::get(wanted.getShape(), wanted.getElementType()), *dim,
-      plan.lanes);
+  auto dimOf = [&](unsigned loop) {
+    return map.getResultPosition(getAffineDimExpr(loop, b.getContext()));
+  };
+  Packing packing = {*dimOf(plan.lane), plan.lanes};
+  std::optional<unsigned> columns = dimOf(plan.column);
+  if (columns && !plan.rowsOutside &&
+      plan.columns < staticLoopExtent(root, plan.column))
+    packing.outer.push_back(*columns);
+  return packing;
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,12 +227,12 @@ Position NarrowEmitter::pointOf(int64_t row, int64_t column) {
   Position point;
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
     AffineExpr expr = getAffineDimExpr(loop, b.getContext());
-    if (loop == plan.column)
+    if (staticLoopExtent(root, loop) == 1)
+      expr = getAffineConstantExpr(0, b.getContext());
+    else if (loop == plan.column)
       expr = expr + column;
     else if (loop == plan.row)
       expr = expr + row;
-    else if (staticLoopExtent(root, loop) == 1)
-      expr = getAffineConstantExpr(0, b.getContext());
     point.push_back(expr);
   }
   return point;
@@ -266,12 +270,8 @@ NarrowEmitter::Sums NarrowEmitter::alongLane(Sums sums) {
                                                  kernel.index(plan.lanes)));
     if (!plan.packed)
       return;
-    AffineMap map = root.getMatchingIndexingMap(plan.packed);
-    Packing packing = {
-        *map.getResultPosition(getAffineDimExpr(plan.lane, b.getContext())),
-        plan.lanes};
     Value tensor = plan.packed->get();
-    reader.setPacked(tensor, {kernel.memrefOf(tensor), number, packing});
+    reader.setPacked(tensor, {kernel.memrefOf(tensor), number, packing()});
   };
   sums = emitLoop(b, loc, kernel.index(0), kernel.index(whole), kernel.index(1),
                   sums, [&](Value number, ValueRange inner) {

@@ -46,19 +46,9 @@ void TileEmitter::layOutBlocks() {
   Value tensor = tiling.blocked->get();
   auto type = cast<RankedTensorType>(tensor.getType());
   packing = packingOfBlocks();
-  if (!tiling.panel || tiling.widened) {
-    RankedTensorType wanted = packedType(type, packing);
-    SmallVector<NamedAttribute> order = {
-        b.getNamedAttr("dim", b.getI64IntegerAttr(packing.dim)),
-        b.getNamedAttr("block", b.getI64IntegerAttr(packing.block))};
-    if (!packing.outer.empty())
-      order.push_back(
-          b.getNamedAttr("outer", b.getDenseI64ArrayAttr(packing.outer)));
-    kernel.setPackedArgument(
-        cast<BlockArgument>(tensor).getArgNumber(),
-        MemRefType::get(wanted.getShape(), wanted.getElementType()),
-        b.getDictionaryAttr(order));
-  }
+  if (!tiling.panel || tiling.widened)
+    kernel.setPackedArgument(cast<BlockArgument>(tensor).getArgNumber(),
+                             packing);
   if (!tiling.panel || panel)
     return;
   OpBuilder::InsertionGuard guard(b);
