@@ -9,6 +9,8 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace keratin {
@@ -52,6 +54,8 @@ private:
                 Asked &asked);
   int64_t lanesOfLine() const;
   void tiles(unsigned dim, llvm::function_ref<void(unsigned)> body);
+  bool sharesSets() const;
+  void transposedTiles();
   void transposedTile(unsigned height, unsigned first, unsigned width);
   void interleavedRows();
   void interleavedTile();
@@ -258,13 +262,7 @@ int64_t CopyEmitter::shareStep(unsigned dim) {
 
 void CopyEmitter::emitLoops(unsigned dim) {
   if (dim == shape.size() && !transposed.empty())
-    // Loads wait for memory longer than stores do: they go in order.
-    return tiles(*lane, [&](unsigned width) {
-      tiles(row, [&](unsigned height) {
-        for (unsigned first = 0; first < width; first += lanes)
-          transposedTile(height, first, std::min(lanes, width - first));
-      });
-    });
+    return transposedTiles();
   if (dim == shape.size() && interleaves)
     return interleavedRows();
   if (dim == shape.size())
@@ -472,6 +470,39 @@ void CopyEmitter::tiles(unsigned dim, llvm::function_ref<void(unsigned)> body) {
     loop(from, end, step);
   if (extent != whole)
     loop(rest, to, extent - whole);
+}
+
+/// Whether rows of a result, which are written in whole lines, are so far apart
+/// that they share few sets of the first cache.
+bool CopyEmitter::sharesSets() const {
+  constexpr int64_t line = 64, sets = 64, fewSets = 4;
+  return llvm::any_of(copies, [&](const Copy &copy) {
+    auto type = cast<MemRefType>(copy.destination.getType());
+    SmallVector<int64_t> strides;
+    int64_t offset, bytes = bytesOfElement(type);
+    if (failed(type.getStridesAndOffset(strides, offset)) ||
+        ShapedType::isDynamic(strides[row]) || lanesOfLine() * bytes < line ||
+        strides[row] * bytes % line != 0)
+      return false;
+    return sets / std::gcd(strides[row] * bytes / line, sets) <= fewSets;
+  });
+}
+
+/// Loads wait for memory longer than stores do: they go in order. But where
+/// stores to many rows want the ways of few sets at once, each takes the lines
+/// of others before those are written.
+void CopyEmitter::transposedTiles() {
+  auto tile = [&](unsigned width, unsigned height) {
+    for (unsigned first = 0; first < width; first += lanes)
+      transposedTile(height, first, std::min(lanes, width - first));
+  };
+  if (sharesSets())
+    return tiles(row, [&](unsigned height) {
+      tiles(*lane, [&](unsigned width) { tile(width, height); });
+    });
+  tiles(*lane, [&](unsigned width) {
+    tiles(row, [&](unsigned height) { tile(width, height); });
+  });
 }
 
 /// `height` elements along the rows of what is `number` further along the lane;
