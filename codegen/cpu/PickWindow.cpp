@@ -122,8 +122,9 @@ void Classifier::pickTapRows(std::optional<int64_t> vectors) {
       });
     });
     int64_t turns = extent(loop).value_or(most + 1);
-    if (slides && !isReduction(loop) && turns > 1 && rows * turns <= most &&
-        loops.size() < 2) {
+    // The lanes of groups have a position that is a quotient.
+    if (slides && !isReduction(loop) && loop != tiling.lane && turns > 1 &&
+        rows * turns <= most && loops.size() < 2) {
       loops.push_back(loop);
       rows *= turns;
     }

@@ -99,3 +99,28 @@ func.func private @groups(%x: tensor<10x48xf32>, %w: tensor<3x4x48xf32>, %y: ten
   } -> tensor<8x48xf32>
   return %sum : tensor<8x48xf32>
 }
+
+// -----
+
+#window = affine_map<(w, c, kw) -> (w * 3 + kw, c floordiv 4)>
+#taps = affine_map<(w, c, kw) -> (kw, c)>
+#out = affine_map<(w, c, kw) -> (w, c)>
+
+// One place for two windows over each channel: channels, whose position is a
+// quotient, are lanes and not also rows.
+// CHECK-LABEL: func private @one_place(
+// CHECK:         vector.store {{.*}} : memref<1x8xf32>, vector<8xf32>
+// CHECK-NOT:     vector.store
+// CHECK:         return
+func.func private @one_place(%x: tensor<3x2xf32>, %w: tensor<2x8xf32>, %y: tensor<1x8xf32>) -> tensor<1x8xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%y : tensor<1x8xf32>) -> tensor<1x8xf32>
+  %sum = linalg.generic {indexing_maps = [#window, #taps, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<3x2xf32>, tensor<2x8xf32>) outs(%start : tensor<1x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x8xf32>
+  return %sum : tensor<1x8xf32>
+}
