@@ -19,6 +19,39 @@ static Type *asIntegers(Type *type) {
   return type->getWithNewType(Type::getInt16Ty(type->getContext()));
 }
 
+/// Registers and one number more, which LLVM parts from them as a number and
+/// then does not know how to compute with.
+static bool isOneMore(Type *type) {
+  constexpr unsigned ofRegister = 8;
+  auto *vector = dyn_cast<FixedVectorType>(type);
+  return vector && vector->getElementType()->isBFloatTy() &&
+         vector->getNumElements() > ofRegister &&
+         vector->getNumElements() % ofRegister == 1;
+}
+
+/// What only moves numbers moves integers.
+static void moveIntegers(Instruction &mover) {
+  IRBuilder<> b(&mover);
+  auto bits = [&](Value *value) {
+    return b.CreateBitCast(value, asIntegers(value->getType()));
+  };
+  Value *moved;
+  if (auto *load = dyn_cast<LoadInst>(&mover))
+    moved = b.CreateAlignedLoad(asIntegers(load->getType()),
+                                load->getPointerOperand(), load->getAlign());
+  else if (auto *select = dyn_cast<SelectInst>(&mover))
+    moved = b.CreateSelect(select->getCondition(), bits(select->getTrueValue()),
+                           bits(select->getFalseValue()));
+  else if (auto *shuffle = dyn_cast<ShuffleVectorInst>(&mover))
+    moved = b.CreateShuffleVector(bits(shuffle->getOperand(0)),
+                                  bits(shuffle->getOperand(1)),
+                                  shuffle->getShuffleMask());
+  else
+    return;
+  mover.replaceAllUsesWith(b.CreateBitCast(moved, mover.getType()));
+  mover.eraseFromParent();
+}
+
 /// A choice by where control comes from becomes one of integers; returns what
 /// that is as bf16.
 static Instruction *carryChoice(PHINode &phi) {
@@ -59,6 +92,12 @@ static void carry(Instruction &vector) {
 
 void carryBf16AsIntegers(Module &module) {
   for (Function &function : module) {
+    for (Instruction &instruction :
+         make_early_inc_range(instructions(function)))
+      if (isOneMore(instruction.getType()) ||
+          (isa<ShuffleVectorInst>(instruction) &&
+           isOneMore(instruction.getOperand(0)->getType())))
+        moveIntegers(instruction);
     SmallVector<Instruction *> vectors;
     for (Instruction &instruction : instructions(function))
       if (isPartOfRegister(instruction.getType()))
