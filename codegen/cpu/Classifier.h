@@ -59,6 +59,7 @@ private:
   void pickTapRows(std::optional<int64_t> vectors);
   bool holdsShared(int64_t most);
   bool holdsWeights();
+  bool rowsShareSets();
   int64_t bytesRead(const Access &access, llvm::ArrayRef<unsigned> loops);
   int64_t columnsOfWindows();
   std::optional<unsigned> outerLoopOfWindow();

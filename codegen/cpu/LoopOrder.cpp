@@ -8,6 +8,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace keratin {
@@ -138,6 +140,19 @@ int64_t Classifier::columnsOfWindows() {
   return llvm::divideCeil(vectors, blocks) * vector;
 }
 
+/// Whether rows of the result are so far apart that they share few sets of the
+/// first cache.
+bool Classifier::rowsShareSets() {
+  constexpr int64_t line = 64, sets = 64, fewSets = 4;
+  OpOperand *init = root.getDpsInitOperand(0);
+  Access output = {init, root->getResult(0),
+                   Position(root.getMatchingIndexingMap(init).getResults()),
+                   /*direct=*/true};
+  int64_t apart = bytesApart(output, *tiling.row);
+  return apart != 0 && apart % line == 0 &&
+         sets / std::gcd(apart / line, sets) <= fewSets;
+}
+
 /// What rows share stays in the cache, so it is outside of them: first the
 /// loops that it depends on, then the columns, then the other loops. Where all
 /// columns stay in the cache, the other loops are outside: what they read is
@@ -176,8 +191,9 @@ void Classifier::orderLoops() {
            !access.dependsOn(*tiling.row);
   });
   // The second cache has room beside what one turn of the other loops reads,
-  // the first one beside what a tile reads.
-  constexpr int64_t firstCache = 24 << 10;
+  // the first one beside what a tile reads. Where many rows that are written
+  // one below the other want the ways of few sets, what is near is enough.
+  constexpr int64_t firstCache = 24 << 10, near = 72 << 10;
   bool inside = shared && !tiling.panel && holdsShared(unit.secondCache() / 8);
   if (inside) {
     // What the other loops read is read once, too, by turns of those that it
@@ -196,7 +212,8 @@ void Classifier::orderLoops() {
     return orderBlocked(after);
   }
   // Then what is written is written in order.
-  bool innermost = inside && tiling.row && holdsShared(firstCache);
+  bool innermost =
+      inside && tiling.row && holdsShared(rowsShareSets() ? near : firstCache);
   if (inside)
     tiling.levels.append(after);
   if ((shared || tiling.blocked) && !innermost)
