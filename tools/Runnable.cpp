@@ -124,7 +124,7 @@ private:
 } // namespace
 
 /// The header of this program.
-extern "C" const ElfW(Ehdr) __ehdr_start;
+extern "C" const ElfW(Ehdr) programHeader asm("__ehdr_start");
 
 /// dlopen maps what the headers state: of a file that was cut short, pages
 /// whose use is a bus error. Of one for another machine it says that there is
@@ -135,7 +135,7 @@ static void checkFile(const std::string &path) {
   if (!file.read(reinterpret_cast<char *>(&header), sizeof header) ||
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
     return; // dlopen says what it is not
-  if (header.e_machine != __ehdr_start.e_machine)
+  if (header.e_machine != programHeader.e_machine)
     throw Error(path + ": is for another machine: compile the model without "
                        "--target, or run it there");
   std::error_code ignored;
