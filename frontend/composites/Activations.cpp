@@ -49,8 +49,9 @@ Tensor selu(const Tensor &x) {
 Tensor gelu(const Tensor &x, bool approximate) {
   if (!approximate)
     return x * 0.5 * (erf(x * std::numbers::sqrt2 * 0.5) + 1);
-  double scale = std::sqrt(2 / std::numbers::pi);
-  return x * 0.5 * (tanh((x + x * x * x * 0.044715) * scale) + 1);
+  // Half of 1 + tanh y is the sigmoid of 2 y.
+  double scale = 2 * std::sqrt(2 / std::numbers::pi);
+  return x * sigmoid(x * (x * x * (0.044715 * scale) + scale));
 }
 
 Tensor silu(const Tensor &x) { return x * sigmoid(x); }

@@ -432,6 +432,20 @@ TEST_F(Keras, RefusesToComputeOnWithPaths) {
 // Activations
 //===----------------------------------------------------------------------===//
 
+// Half of 1 + tanh y is the sigmoid of 2 y, and powers that overflow are
+// harmless.
+TEST_F(Keras, ApproximateGeluIsTimesASigmoid) {
+  K::Tensor x = K::placeholder({K::None});
+  std::string graph = K::function({x}, {K::gelu(x, true)}).lower("graph");
+  EXPECT_THAT(graph, testing::HasSubstr("ktn.sigmoid"));
+  EXPECT_THAT(graph, testing::Not(testing::HasSubstr("tanh")));
+  for (DType dtype : {DType::Float16, DType::BFloat16, DType::Float32}) {
+    K::Tensor large = K::cast(floats({4}, {-512, 16, 64, 512}), dtype);
+    EXPECT_THAT(evaluated(K::cast(K::gelu(large, true), DType::Float32)),
+                ElementsAre(0, 16, 64, 512));
+  }
+}
+
 // One power and one division, without a logarithm, and no overflow.
 TEST_F(Keras, MishTakesOnePower) {
   K::Tensor x = K::placeholder({K::None});
