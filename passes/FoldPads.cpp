@@ -48,6 +48,23 @@ static bool isWindow(linalg::GenericOp op, AffineExpr expr, int64_t &taps) {
   return parallel == 1 && isSum;
 }
 
+/// The only use of a padded argument but for questions how many images there
+/// are, which have no border; null where there are more.
+static OpOperand *onlyReader(BlockArgument padded, tensor::PadOp pad) {
+  OpOperand *reader = nullptr;
+  for (OpOperand &use : padded.getUses()) {
+    if (auto size = dyn_cast<tensor::DimOp>(use.getOwner()))
+      if (std::optional<int64_t> dim = size.getConstantIndex();
+          dim && pad.getStaticLow()[*dim] == 0 &&
+          pad.getStaticHigh()[*dim] == 0)
+        continue;
+    if (reader)
+      return nullptr;
+    reader = &use;
+  }
+  return reader;
+}
+
 /// The places of a window of known extents that `kernel` moves over each axis
 /// of its argument `argument` that has a border; null where that is not all.
 static std::optional<int64_t>
@@ -65,14 +82,11 @@ tapsAtBorder(func::FuncOp kernel, unsigned argument, tensor::PadOp pad) {
   if (!kind || (kind != "depthwise" && kind != "pool") ||
       kernel.getArgAttr(argument, "ktn.strides"))
     return std::nullopt;
-  BlockArgument padded = kernel.getArgument(argument);
-  if (!padded.hasOneUse())
+  OpOperand *use = onlyReader(kernel.getArgument(argument), pad);
+  auto root = use ? dyn_cast<linalg::GenericOp>(use->getOwner()) : nullptr;
+  if (!root || root.getNumReductionLoops() == 0 || !root.isDpsInput(use))
     return std::nullopt;
-  OpOperand &use = *padded.use_begin();
-  auto root = dyn_cast<linalg::GenericOp>(use.getOwner());
-  if (!root || root.getNumReductionLoops() == 0 || !root.isDpsInput(&use))
-    return std::nullopt;
-  AffineMap map = root.getMatchingIndexingMap(&use);
+  AffineMap map = root.getMatchingIndexingMap(use);
   int64_t taps = 1;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     int64_t low = pad.getStaticLow()[dim], high = pad.getStaticHigh()[dim];
@@ -102,11 +116,11 @@ static bool copiesBorder(func::FuncOp kernel, unsigned argument,
   std::optional<int64_t> taps = tapsAtBorder(kernel, argument, pad);
   if (!taps || *taps <= mostUnrolledTaps || *taps > mostTaps)
     return false;
-  OpOperand &use = *kernel.getArgument(argument).use_begin();
-  auto root = cast<linalg::GenericOp>(use.getOwner());
+  OpOperand *use = onlyReader(kernel.getArgument(argument), pad);
+  auto root = cast<linalg::GenericOp>(use->getOwner());
   if (root.getNumResults() != 1)
     return false;
-  AffineMap map = root.getMatchingIndexingMap(&use);
+  AffineMap map = root.getMatchingIndexingMap(use);
   AffineMap made = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
   Type element = getElementTypeOrSelf(root.getResult(0));
   auto channel = dyn_cast<AffineDimExpr>(map.getResults().back());
@@ -186,7 +200,9 @@ func::FuncOp Folder::foldedKernel(func::FuncOp kernel, unsigned argument,
   Operation *border = b.clone(*pad.getConstantPaddingValue().getDefiningOp());
   mapping.map(pad.getConstantPaddingValue(), border->getResult(0));
   Operation *copy = b.clone(*pad, mapping);
-  source.replaceAllUsesExcept(copy->getResult(0), copy);
+  source.replaceUsesWithIf(copy->getResult(0), [&](OpOperand &use) {
+    return use.getOwner() != copy && !isa<tensor::DimOp>(use.getOwner());
+  });
   folded.setType(b.getFunctionType(folded.front().getArgumentTypes(),
                                    folded.getResultTypes()));
   return folded;

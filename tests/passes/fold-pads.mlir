@@ -55,6 +55,65 @@ func.func private @kernel.window(%x: tensor<?x58x58x16xf32>, %w: tensor<3x3x16xf
 
 // -----
 
+#window = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 + d4, d2 + d5, d3)>
+#taps = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, d3)>
+#image = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+#plain = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+
+// How many images there are, which what follows the sums asks for, has no
+// border.
+// CHECK-LABEL: func.func @behind(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x56x56x16xf32>
+// CHECK-NOT:     call @kernel.border
+// CHECK:         call @kernel.window.padded(%[[X]],
+// CHECK:       func.func private @kernel.window.padded(%[[A:[a-z0-9]+]]: tensor<?x56x56x16xf32>
+// CHECK:         tensor.dim %[[A]],
+// LOOPS-LABEL: func.func private @kernel.window.padded(
+// LOOPS-SAME:    %[[A:[a-z0-9]+]]: memref<?x56x56x16xf32>
+// LOOPS-NOT:     memref<?x58x58x16xf32>
+// LOOPS:         arith.maximumf
+// LOOPS:         return
+func.func @behind(%x: tensor<?x56x56x16xf32>, %w: tensor<3x3x16xf32>) -> tensor<?x56x56x16xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x56x56x16xf32>
+  %framed = tensor.empty(%n) : tensor<?x58x58x16xf32>
+  %p = call @kernel.border(%x, %framed) : (tensor<?x56x56x16xf32>, tensor<?x58x58x16xf32>) -> tensor<?x58x58x16xf32>
+  %out = tensor.empty(%n) : tensor<?x56x56x16xf32>
+  %y = call @kernel.window(%p, %w, %out) : (tensor<?x58x58x16xf32>, tensor<3x3x16xf32>, tensor<?x56x56x16xf32>) -> tensor<?x56x56x16xf32>
+  return %y : tensor<?x56x56x16xf32>
+}
+func.func private @kernel.border(%x: tensor<?x56x56x16xf32>, %out: tensor<?x58x58x16xf32>) -> tensor<?x58x58x16xf32> attributes {ktn.kernel = "pad"} {
+  %zero = arith.constant 0.0 : f32
+  %y = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%n: index, %h: index, %w: index, %c: index):
+    tensor.yield %zero : f32
+  } : tensor<?x56x56x16xf32> to tensor<?x58x58x16xf32>
+  return %y : tensor<?x58x58x16xf32>
+}
+func.func private @kernel.window(%x: tensor<?x58x58x16xf32>, %w: tensor<3x3x16xf32>, %out: tensor<?x56x56x16xf32>) -> tensor<?x56x56x16xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x58x58x16xf32>
+  %sums = tensor.empty(%n) : tensor<?x56x56x16xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%sums : tensor<?x56x56x16xf32>) -> tensor<?x56x56x16xf32>
+  %y = linalg.generic {indexing_maps = [#window, #taps, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<?x58x58x16xf32>, tensor<3x3x16xf32>) outs(%start : tensor<?x56x56x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %m, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<?x56x56x16xf32>
+  %z = linalg.generic {indexing_maps = [#plain, #plain], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%y : tensor<?x56x56x16xf32>) outs(%out : tensor<?x56x56x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.maximumf %a, %zero : f32
+    linalg.yield %r : f32
+  } -> tensor<?x56x56x16xf32>
+  return %z : tensor<?x56x56x16xf32>
+}
+
+// -----
+
 #window = affine_map<(n, h, w, c, kh, kw) -> (n, h + kh, w + kw, c)>
 #taps = affine_map<(n, h, w, c, kh, kw) -> (kh, kw, c)>
 #image = affine_map<(n, h, w, c, kh, kw) -> (n, h, w, c)>
