@@ -9,8 +9,6 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace keratin {
@@ -475,16 +473,14 @@ void CopyEmitter::tiles(unsigned dim, llvm::function_ref<void(unsigned)> body) {
 /// Whether rows of a result, which are written in whole lines, are so far apart
 /// that they share few sets of the first cache.
 bool CopyEmitter::sharesSets() const {
-  constexpr int64_t line = 64, sets = 64, fewSets = 4;
+  constexpr int64_t line = 64;
   return llvm::any_of(copies, [&](const Copy &copy) {
     auto type = cast<MemRefType>(copy.destination.getType());
     SmallVector<int64_t> strides;
     int64_t offset, bytes = bytesOfElement(type);
-    if (failed(type.getStridesAndOffset(strides, offset)) ||
-        ShapedType::isDynamic(strides[row]) || lanesOfLine() * bytes < line ||
-        strides[row] * bytes % line != 0)
-      return false;
-    return sets / std::gcd(strides[row] * bytes / line, sets) <= fewSets;
+    return succeeded(type.getStridesAndOffset(strides, offset)) &&
+           !ShapedType::isDynamic(strides[row]) &&
+           lanesOfLine() * bytes >= line && shareFewSets(strides[row] * bytes);
   });
 }
 

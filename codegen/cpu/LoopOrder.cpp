@@ -8,8 +8,6 @@
 
 #include "llvm/Support/MathExtras.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace keratin {
@@ -143,14 +141,11 @@ int64_t Classifier::columnsOfWindows() {
 /// Whether rows of the result are so far apart that they share few sets of the
 /// first cache.
 bool Classifier::rowsShareSets() {
-  constexpr int64_t line = 64, sets = 64, fewSets = 4;
   OpOperand *init = root.getDpsInitOperand(0);
   Access output = {init, root->getResult(0),
                    Position(root.getMatchingIndexingMap(init).getResults()),
                    /*direct=*/true};
-  int64_t apart = bytesApart(output, *tiling.row);
-  return apart != 0 && apart % line == 0 &&
-         sets / std::gcd(apart / line, sets) <= fewSets;
+  return shareFewSets(bytesApart(output, *tiling.row));
 }
 
 /// What rows share stays in the cache, so it is outside of them: first the

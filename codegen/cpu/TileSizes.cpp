@@ -94,14 +94,25 @@ int64_t evenRows(int64_t rows, int64_t full, int64_t vectors) {
   return rest != 0 && rows > full && gained * leastShare >= all ? first : 0;
 }
 
+// 32 KiB of 8 ways are common: lines 4096 bytes apart share their ways.
+static constexpr int64_t line = 64, sets = 64, ways = 8;
+
+/// How many sets rows use that are so many whole lines apart.
+static int64_t setsOfRows(int64_t lines) {
+  return sets / std::gcd(lines, sets);
+}
+
 int64_t cachedRows(int64_t stride) {
-  // 32 KiB of 8 ways are common: lines 4096 bytes apart share their ways. A
-  // line of the columns that comes between is used once and soon the oldest.
-  constexpr int64_t line = 64, sets = 64, ways = 8, mostRows = 16;
+  // A line of the columns that comes between is used once and soon the oldest.
+  constexpr int64_t mostRows = 16;
   if (stride % line != 0)
     return mostRows;
-  int64_t apart = std::gcd(stride / line, sets);
-  return std::min(mostRows, ways * (sets / apart));
+  return std::min(mostRows, ways * setsOfRows(stride / line));
+}
+
+bool shareFewSets(int64_t stride) {
+  constexpr int64_t few = 4;
+  return stride != 0 && stride % line == 0 && setsOfRows(stride / line) <= few;
 }
 
 /// Places that `elements` neighbours read.

@@ -50,6 +50,10 @@ int64_t evenRows(int64_t rows, int64_t full, int64_t vectors);
 /// together while a tile walks along them.
 int64_t cachedRows(int64_t stride);
 
+/// Whether rows that are written, `stride` bytes apart, want the ways of so few
+/// sets of the first cache that lines leave it before they are whole.
+bool shareFewSets(int64_t stride);
+
 /// What a tile costs over all `rows` and `vectors`, in issue slots a step.
 int64_t productCost(int64_t rows, int64_t vectors, TileSize tile);
 
