@@ -201,8 +201,9 @@ static constexpr int64_t cachedWeightBytes = 1 << 20, cacheBytes = 5 << 18;
 /// What arrives in a slot from the third cache, where little is, and from where
 /// the weights of a model are.
 static constexpr int64_t cachedBytesOfSlot = 4, bytesOfSlot = 2;
-/// Scratch memory of all parts of a kernel, where it has two.
-static constexpr int64_t mostScratchBytes = 4 << 20;
+/// Scratch memory of all parts of a kernel, where it has two, and what they
+/// share.
+static constexpr int64_t mostScratchBytes = 4 << 20, mostSharedBytes = 16 << 20;
 static constexpr int64_t mostParts = 16;
 
 namespace {
@@ -358,7 +359,7 @@ double Planner::costInParts(WinogradPlan &plan) const {
   plan.mostParts = !conv.images ? affordable : std::min(blocks, affordable);
   double byBlocks =
       mean(std::min(blocks, affordable), {{costOf(plan), tiles, plan.block}});
-  if (severalBlocks || plan.sharedElements() * bytes > mostScratchBytes)
+  if (severalBlocks || plan.sharedElements() * bytes > mostSharedBytes)
     return byBlocks;
   // Parts that each have as many positions.
   int64_t parts = mostParts;
