@@ -247,6 +247,25 @@ int64_t Classifier::bytesOfRows(ArrayRef<unsigned> loops) {
   return inRuns ? cache / 16 * 7 : cache / 4;
 }
 
+/// The largest block of at most `most` of `turns`, in whole `unit`s, of which
+/// two and four threads have nearly the most equal shares.
+static int64_t evenBlocks(int64_t turns, int64_t unit, int64_t most) {
+  constexpr int64_t many = 64; // one more or less does not matter
+  if (turns / most >= many)
+    return most;
+  auto unevenness = [&](int64_t step) {
+    int64_t blocks = llvm::divideCeil(turns, step), sum = 0;
+    for (int64_t threads : {2, 4})
+      sum += threads * mostOfThread(turns, step, blocks, threads);
+    return sum;
+  };
+  int64_t best = most;
+  for (int64_t step = most; step >= 2 * unit; step -= unit)
+    if (unevenness(step) * 25 < unevenness(best) * 24)
+      best = step;
+  return best;
+}
+
 /// Columns outside of the loops `inner`, of which the last are the rows: what
 /// those read stays in the second cache from column to column. Where it is too
 /// much, blocks of a loop are outside.
@@ -254,7 +273,11 @@ void Classifier::orderBlocked(ArrayRef<Tiling::Level> inner) {
   SmallVector<unsigned> loops;
   for (const Tiling::Level &level : inner)
     loops.push_back(level.loop);
-  int64_t cacheBytes = bytesOfRows(loops);
+  int64_t cacheBytes = bytesOfRows(loops), all = bytesOfScalars(loops);
+  // Two threads have half of all rows.
+  bool isShared = kernel.hasParts() && sharesRows();
+  if (isShared && all <= 2 * cacheBytes)
+    cacheBytes = all;
   size_t first = 0; // of those that are all inside
   while (first < inner.size() &&
          bytesOfScalars(ArrayRef(loops).drop_front(first)) > cacheBytes)
@@ -266,14 +289,11 @@ void Classifier::orderBlocked(ArrayRef<Tiling::Level> inner) {
     int64_t turn = bytesOfScalars(ArrayRef(loops).drop_front(first));
     int64_t step = cacheBytes / std::max<int64_t>(turn, 1) / unit * unit;
     int64_t turns = extent(cut.loop).value_or(INT64_MAX);
-    // Where threads share rows, there is to be a block for each of some.
-    constexpr int64_t fewestBlocks = 8;
-    if (kernel.hasParts() && sharesRows() && step >= 2 * unit && step < turns &&
-        turns != INT64_MAX)
-      step = std::clamp<int64_t>(turns / fewestBlocks, 2 * unit, step);
     if (step >= 2 * unit && step < turns) {
-      // Blocks of about one size.
-      if (turns != INT64_MAX) {
+      if (turns != INT64_MAX && isShared) {
+        step = evenBlocks(turns, unit, step);
+      } else if (turns != INT64_MAX) {
+        // Blocks of about one size.
         int64_t blocks = llvm::divideCeil(turns, step);
         step = llvm::alignTo(llvm::divideCeil(turns, blocks), unit);
       }

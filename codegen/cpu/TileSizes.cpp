@@ -110,6 +110,19 @@ int64_t cachedRows(int64_t stride) {
   return std::min(mostRows, ways * setsOfRows(stride / line));
 }
 
+int64_t mostOfThread(int64_t all, int64_t step, int64_t parts,
+                     int64_t threads) {
+  auto turns = int64_t(llvm::divideCeil(all, step));
+  int64_t most = 0, begin = 0;
+  for (int64_t thread = 1; thread <= threads; ++thread) {
+    int64_t end =
+        std::min(turns * (parts * thread / threads) / parts * step, all);
+    most = std::max(most, end - begin);
+    begin = end;
+  }
+  return most;
+}
+
 bool shareFewSets(int64_t stride) {
   constexpr int64_t few = 4;
   return stride != 0 && stride % line == 0 && setsOfRows(stride / line) <= few;

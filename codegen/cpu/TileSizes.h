@@ -50,6 +50,10 @@ int64_t evenRows(int64_t rows, int64_t full, int64_t vectors);
 /// together while a tile walks along them.
 int64_t cachedRows(int64_t stride);
 
+/// The most of `all` that one of `threads` has which share it in `parts` of
+/// whole turns of `step`.
+int64_t mostOfThread(int64_t all, int64_t step, int64_t parts, int64_t threads);
+
 /// Whether rows that are written, `stride` bytes apart, want the ways of so few
 /// sets of the first cache that lines leave it before they are whole.
 bool shareFewSets(int64_t stride);

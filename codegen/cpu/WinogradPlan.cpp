@@ -318,21 +318,6 @@ int64_t Planner::costOf(const WinogradPlan &plan) const {
          costOfScratch(plan);
 }
 
-/// The most of `all` that one of `threads` has which share it in `parts` of
-/// whole turns of `step`.
-static int64_t mostOfThread(int64_t all, int64_t step, int64_t parts,
-                            int64_t threads) {
-  auto turns = int64_t(llvm::divideCeil(all, step));
-  int64_t most = 0, begin = 0;
-  for (int64_t thread = 1; thread <= threads; ++thread) {
-    int64_t end =
-        std::min(turns * (parts * thread / threads) / parts * step, all);
-    most = std::max(most, end - begin);
-    begin = end;
-  }
-  return most;
-}
-
 /// What a plan takes when a few threads share it, two or four, as one core
 /// counts; says in the plan how they do. Which it is must not depend on the
 /// number of threads, so that the results do not.

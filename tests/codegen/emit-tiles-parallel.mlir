@@ -110,18 +110,44 @@ func.func private @kernel.batches(%x: tensor<?x8xf32>, %out: tensor<?x8xf32>) ->
 }
 
 // Where the rows are more than the weights threads share the rows, and all of
-// them go through all blocks of weights.
+// them go through all blocks of weights. Blocks of rows are as many for each of
+// two and four threads: eight, of 252.
 // CHECK-LABEL: func.func private @kernel.many_rows(
-// CHECK-SAME:    memref<512x128xf32>, %{{[^:]+}}: memref<[[BLOCKS:[0-9]+]]x128x{{[0-9]+}}xf32>
-// CHECK:         scf.for %{{.+}} = %{{[0-9]+}} to %{{[0-9]+}} step
+// CHECK-SAME:    memref<2000x128xf32>, %{{[^:]+}}: memref<[[BLOCKS:[0-9]+]]x128x{{[0-9]+}}xf32>
+// CHECK:         scf.for %[[FIRST:.+]] = %{{[0-9]+}} to %{{[0-9]+}} step %c252 {
 // CHECK:           scf.for %{{.+}} = %c0 to %c[[BLOCKS]] step %c1 {
-func.func @many_rows(%x: tensor<512x128xf32>) -> tensor<512x512xf32> {
+// CHECK:             scf.for %{{.+}} = %[[FIRST]] to
+func.func @many_rows(%x: tensor<2000x128xf32>) -> tensor<2000x512xf32> {
+  %w = arith.constant dense<1.0> : tensor<128x512xf32>
+  %out = tensor.empty() : tensor<2000x512xf32>
+  %0 = call @kernel.many_rows(%x, %w, %out) {ktn.flops = array<i64: 262144000, 0>, ktn.bytes = array<i64: 5382144, 0>} : (tensor<2000x128xf32>, tensor<128x512xf32>, tensor<2000x512xf32>) -> tensor<2000x512xf32>
+  return %0 : tensor<2000x512xf32>
+}
+func.func private @kernel.many_rows(%x: tensor<2000x128xf32>, %w: tensor<128x512xf32> {ktn.constant}, %out: tensor<2000x512xf32>) -> tensor<2000x512xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<2000x512xf32>) -> tensor<2000x512xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<2000x128xf32>, tensor<128x512xf32>) outs(%start : tensor<2000x512xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<2000x512xf32>
+  return %sum : tensor<2000x512xf32>
+}
+
+// Rows of which two threads have a part each in the cache are in no blocks.
+// CHECK-LABEL: func.func private @kernel.some_rows(
+// CHECK-SAME:    memref<512x128xf32>, %{{[^:]+}}: memref<[[BLOCKS:[0-9]+]]x128x{{[0-9]+}}xf32>
+// CHECK:         scf.for %{{.+}} = %c0 to %c[[BLOCKS]] step %c1 {
+// CHECK:           scf.for %{{.+}} = %{{[0-9]+}} to %{{[0-9]+}} step %c6 {
+func.func @some_rows(%x: tensor<512x128xf32>) -> tensor<512x512xf32> {
   %w = arith.constant dense<1.0> : tensor<128x512xf32>
   %out = tensor.empty() : tensor<512x512xf32>
-  %0 = call @kernel.many_rows(%x, %w, %out) {ktn.flops = array<i64: 67108864, 0>, ktn.bytes = array<i64: 1572864, 0>} : (tensor<512x128xf32>, tensor<128x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+  %0 = call @kernel.some_rows(%x, %w, %out) {ktn.flops = array<i64: 67108864, 0>, ktn.bytes = array<i64: 1572864, 0>} : (tensor<512x128xf32>, tensor<128x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
   return %0 : tensor<512x512xf32>
 }
-func.func private @kernel.many_rows(%x: tensor<512x128xf32>, %w: tensor<128x512xf32> {ktn.constant}, %out: tensor<512x512xf32>) -> tensor<512x512xf32> attributes {ktn.kernel = "matmul"} {
+func.func private @kernel.some_rows(%x: tensor<512x128xf32>, %w: tensor<128x512xf32> {ktn.constant}, %out: tensor<512x512xf32>) -> tensor<512x512xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512x512xf32>) -> tensor<512x512xf32>
   %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
