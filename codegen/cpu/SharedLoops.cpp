@@ -1,0 +1,106 @@
+//===- SharedLoops.cpp - which loops of a root threads share --------------===//
+//
+// Calls of a kernel in parts have shares of one loop, or of the turns of two,
+// such that few threads have about as much work each.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/Classifier.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+/// Turns of the loop of a level; ShapedType::kDynamic where not known.
+int64_t Classifier::turnsOf(const Tiling::Level &level) {
+  std::optional<int64_t> known = extent(level.loop);
+  if (!known)
+    return ShapedType::kDynamic;
+  bool inBlocks = llvm::any_of(tiling.levels, [&](const Tiling::Level &outer) {
+    return outer.kind == Tiling::Kind::Blocks && outer.loop == level.loop;
+  });
+  int64_t step = level.step;
+  if (inBlocks && level.kind != Tiling::Kind::Blocks)
+    return 1; // blocks are shared, not what is in them
+  if (level.kind == Tiling::Kind::Columns)
+    step = int64_t(tiling.size.vectors) * tiling.lanes;
+  else if (level.kind == Tiling::Kind::Rows)
+    step = level.loop == tiling.outerRow ? tiling.size.outerRows
+                                         : tiling.size.rows;
+  return llvm::divideCeil(*known, step);
+}
+
+/// Whether threads should share rows where they could share columns. Threads
+/// that share columns each read all rows, and most of them from the cache of
+/// another, as do those that read the outputs next; threads that share rows
+/// each read all weights, in turn with each of their pieces of the work.
+bool Classifier::sharesRows() {
+  constexpr int64_t cacheBytes = 1 << 20;
+  if (!tiling.row || tiling.panel)
+    return false;
+  int64_t weights = 0, rows = bytesOf(root->getResult(0));
+  for (const Access &access : accesses) {
+    if (!access.dependsOn(tiling.lane))
+      rows += bytesOf(access.tensor);
+    else if (!access.dependsOn(*tiling.row))
+      weights += bytesOf(access.tensor);
+  }
+  return weights < 2 * rows && weights <= cacheBytes;
+}
+
+/// The level that threads share.
+std::optional<unsigned> Classifier::pickShared() {
+  constexpr int64_t fewestTurns = 6;
+  SmallVector<int64_t> turns, ofRows;
+  for (const Tiling::Level &level : tiling.levels) {
+    bool columns = level.kind == Tiling::Kind::Columns;
+    // Each thread packs its columns.
+    turns.push_back(tiling.packsAll && !columns ? 1 : turnsOf(level));
+    ofRows.push_back(columns ? 1 : turns.back());
+  }
+  if (sharesRows()) {
+    std::optional<unsigned> level = kernel.pickShared(ofRows);
+    if (level && !ShapedType::isDynamic(ofRows[*level]) &&
+        ofRows[*level] >= fewestTurns)
+      return level;
+  }
+  std::optional<unsigned> level = kernel.pickShared(turns);
+  // Few blocks of columns in equal shares, with some of the rows.
+  for (auto [number, turns] : llvm::enumerate(turns))
+    if (level && tiling.levels[*level].kind == Tiling::Kind::Rows &&
+        tiling.levels[number].kind == Tiling::Kind::Columns && tiling.blocked &&
+        turns > 1 && canShareTwo())
+      level = unsigned(number);
+  return level;
+}
+
+/// Whether turns of two levels can be shared.
+bool Classifier::canShareTwo() {
+  return !tiling.panel && !tiling.alternates && !tiling.reducesLanes &&
+         llvm::none_of(tiling.levels, [](const Tiling::Level &level) {
+           return level.kind == Tiling::Kind::Blocks;
+         });
+}
+
+/// Where the shares of two threads could differ by a turn that is much of their
+/// work, turns of a second level make them equal: the columns of rows, or the
+/// rows of columns.
+void Classifier::pickSharedWith() {
+  constexpr int64_t manyTurns = 32, someTurns = 8, evenly = 4;
+  if (!tiling.shared || !canShareTwo())
+    return;
+  int64_t own = turnsOf(tiling.levels[*tiling.shared]);
+  if (own < 2 || own >= manyTurns || (own >= someTurns && own % evenly == 0))
+    return;
+  for (unsigned number = 0; number < tiling.levels.size(); ++number) {
+    int64_t turns = turnsOf(tiling.levels[number]);
+    if (number != tiling.shared && turns >= 2 && turns > tiling.turnsWith) {
+      tiling.sharedWith = number;
+      tiling.turnsWith = turns;
+    }
+  }
+  tiling.turnsOfShared = own;
+}
+
+} // namespace keratin
