@@ -143,6 +143,17 @@ double costOf(const Window &window, ArrayRef<Way> apart, int64_t lanes) {
              : products + ofTap * double(taps) + ofColumn * double(columns);
 }
 
+/// The loop that sums along the last axis of the image, its inputs; null where
+/// that axis is pixels.
+std::optional<unsigned> loopOfInputs(linalg::GenericOp op) {
+  auto input = dyn_cast<AffineDimExpr>(
+      op.getMatchingIndexingMap(op.getDpsInputOperand(0)).getResults().back());
+  if (!input || op.getIteratorTypesArray()[input.getPosition()] !=
+                    utils::IteratorType::reduction)
+    return std::nullopt;
+  return input.getPosition();
+}
+
 /// The same where vectors go along the inputs, which takes as many of them, and
 /// adds up the lanes of each (codegen/cpu/NarrowProducts.h). Null where inputs
 /// fill none, or weights no cache.
@@ -151,19 +162,17 @@ std::optional<double> costAlongInputs(const Window &window, int64_t lanes) {
   constexpr int64_t mostBytes = 256 << 10;
   linalg::GenericOp op = window.op;
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
-  auto input = dyn_cast<AffineDimExpr>(
-      op.getMatchingIndexingMap(op.getDpsInputOperand(0)).getResults().back());
-  auto types = op.getIteratorTypesArray();
-  if (!input || types[input.getPosition()] != utils::IteratorType::reduction ||
-      extents[input.getPosition()] < lanes)
+  std::optional<unsigned> input = loopOfInputs(op);
+  if (!input || extents[*input] < lanes)
     return std::nullopt;
+  auto types = op.getIteratorTypesArray();
   int64_t outputs = extents[window.output], vectors = 1;
   for (auto [loop, extent] : llvm::enumerate(extents)) {
     if (types[loop] != utils::IteratorType::reduction)
       continue;
     vectors = llvm::SaturatingMultiply<uint64_t>(
-        vectors, loop == input.getPosition() ? llvm::divideCeil(extent, lanes)
-                                             : uint64_t(extent));
+        vectors,
+        loop == *input ? llvm::divideCeil(extent, lanes) : uint64_t(extent));
   }
   if (llvm::SaturatingMultiply<uint64_t>(vectors * lanes, outputs) >
       mostBytes / sizeof(float))
@@ -177,16 +186,13 @@ std::optional<double> costOfOneOutput(const Window &window, int64_t lanes) {
   constexpr double ofTap = 2.7;
   linalg::GenericOp op = window.op;
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
-  auto input = dyn_cast<AffineDimExpr>(
-      op.getMatchingIndexingMap(op.getDpsInputOperand(0)).getResults().back());
-  auto types = op.getIteratorTypesArray();
-  if (!input || types[input.getPosition()] != utils::IteratorType::reduction ||
-      extents[input.getPosition()] < 2 || extents[input.getPosition()] >= lanes)
+  std::optional<unsigned> input = loopOfInputs(op);
+  if (!input || extents[*input] < 2 || extents[*input] >= lanes)
     return std::nullopt;
+  auto types = op.getIteratorTypesArray();
   double taps = 1;
   for (auto [loop, extent] : llvm::enumerate(extents))
-    if (types[loop] == utils::IteratorType::reduction &&
-        loop != input.getPosition())
+    if (types[loop] == utils::IteratorType::reduction && loop != *input)
       taps *= double(extent);
   return ofTap * taps;
 }

@@ -37,6 +37,8 @@ public:
 private:
   using Then = llvm::function_ref<void(Value)>;
   using AlongVectors = llvm::function_ref<void(Value, unsigned)>;
+  /// Along one axis of a tile.
+  using Transform = SmallVector<Value> (*)(OpBuilder &, Location, ValueRange);
   /// A half-open range of tiles or positions.
   using Range = std::pair<Value, Value>;
 
@@ -53,6 +55,9 @@ private:
   void placeTile(Value tile);
   AffineExpr placeInput(unsigned loop, Value start, int64_t offset,
                         int64_t reach, int64_t extent);
+  void transformTile(Transform transform,
+                     llvm::function_ref<Value(int64_t, int64_t)> element,
+                     llvm::function_ref<void(int64_t, ValueRange)> then);
   void transformInputs(Value firstTile, Range tiles);
   void multiply(Range points, Value tiles);
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
@@ -225,6 +230,27 @@ void WinogradEmitter::placeTile(Value tile) {
   reader.bind(conv.column, column);
 }
 
+/// Transforms the columns of the tile that `element` reads, then one row after
+/// the other, with which `then` goes on.
+void WinogradEmitter::transformTile(
+    Transform transform, llvm::function_ref<Value(int64_t, int64_t)> element,
+    llvm::function_ref<void(int64_t, ValueRange)> then) {
+  int64_t size = plan.m + 2;
+  SmallVector<SmallVector<Value>> columns;
+  for (int64_t j = 0; j < size; ++j) {
+    SmallVector<Value> values;
+    for (int64_t i = 0; i < size; ++i)
+      values.push_back(element(i, j));
+    columns.push_back(transform(b, loc, values));
+  }
+  for (size_t i = 0; i < columns[0].size(); ++i) {
+    SmallVector<Value> values;
+    for (ArrayRef<Value> column : columns)
+      values.push_back(column[i]);
+    then(int64_t(i), transform(b, loc, values));
+  }
+}
+
 /// Where the input of a tile is that begins at `start` of the loop `loop`, of
 /// tiles that reach to `reach`. What would be outside is read at the edge: no
 /// output that is kept depends on it.
@@ -270,23 +296,15 @@ void WinogradEmitter::transformInputs(Value firstTile, Range tiles) {
     };
     alongVectors(conv.channels, [&](Value channel, unsigned width) {
       reader.bind(conv.channel, channel);
-      SmallVector<SmallVector<Value>> columns;
-      for (int64_t j = 0; j < size; ++j) {
-        SmallVector<Value> values;
-        for (int64_t i = 0; i < size; ++i)
-          values.push_back(read(i, j, width));
-        columns.push_back(emitInputTransform(b, loc, values));
-      }
-      for (int64_t i = 0; i < size; ++i) {
-        SmallVector<Value> values;
-        for (int64_t j = 0; j < size; ++j)
-          values.push_back(columns[j][i]);
-        values = emitInputTransform(b, loc, values);
-        for (int64_t j = 0; j < size; ++j)
-          vector::StoreOp::create(
-              b, loc, values[j], inputs,
-              ValueRange{kernel.index(i * size + j), number, channel});
-      }
+      transformTile(
+          emitInputTransform,
+          [&](int64_t i, int64_t j) { return read(i, j, width); },
+          [&](int64_t i, ValueRange row) {
+            for (auto [j, value] : llvm::enumerate(row))
+              vector::StoreOp::create(
+                  b, loc, value, inputs,
+                  ValueRange{kernel.index(i * size + j), number, channel});
+          });
     });
   });
 }
@@ -408,26 +426,20 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
     placeTile(arith::AddIOp::create(b, loc, firstTile, number));
     alongVectors(conv.filters, [&](Value filter, unsigned width) {
       reader.bind(conv.filter, filter);
-      SmallVector<SmallVector<Value>> columns;
-      for (int64_t j = 0; j < size; ++j) {
-        SmallVector<Value> values;
-        for (int64_t i = 0; i < size; ++i)
-          values.push_back(vector::LoadOp::create(
-              b, loc, type, products,
-              ValueRange{kernel.index(i * size + j), number, filter}));
-        columns.push_back(emitOutputTransform(b, loc, values));
-      }
-      for (int64_t i = 0; i < plan.m; ++i) {
-        SmallVector<Value> values;
-        for (int64_t j = 0; j < size; ++j)
-          values.push_back(columns[j][i]);
-        values = emitOutputTransform(b, loc, values);
-        ifInside(row, i, plan.tilesDown() * plan.m, conv.height, [&] {
-          for (int64_t j = 0; j < plan.m; ++j)
-            ifInside(column, j, plan.tilesAcross() * plan.m, conv.width,
-                     [&] { finish(i, j, values[j], width); });
-        });
-      }
+      transformTile(
+          emitOutputTransform,
+          [&](int64_t i, int64_t j) -> Value {
+            return vector::LoadOp::create(
+                b, loc, type, products,
+                ValueRange{kernel.index(i * size + j), number, filter});
+          },
+          [&](int64_t i, ValueRange sums) {
+            ifInside(row, i, plan.tilesDown() * plan.m, conv.height, [&] {
+              for (int64_t j = 0; j < plan.m; ++j)
+                ifInside(column, j, plan.tilesAcross() * plan.m, conv.width,
+                         [&] { finish(i, j, sums[j], width); });
+            });
+          });
     });
   });
 }

@@ -142,15 +142,15 @@ TEST_P(WinogradOfBf16, TakesFewerInstructionsThanPairs) {
 }
 
 TEST_P(WinogradOfBf16, GivesWhatSumsOfRoundedFactorsGive) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-    GTEST_SKIP() << "code in the shape of AVX-512 wants AVX2";
   for (int64_t batch : {K::None, GetParam().image[0]}) {
     K::Function function = layer(batch);
     std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
     K::CompileSettings settings;
     settings.precision = "bf16";
     Array expected = plainResult(function, inputs, settings);
-    settings.target = std::string(pairs) + "@x86-64-v3";
+    // Machines without AVX2 widen rounded factors in code of their own.
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+      settings.target = std::string(pairs) + "@x86-64-v3";
     for (const char *form : {"2", "4"}) {
       settings.winograd = form;
       function.configure(settings);
