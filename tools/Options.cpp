@@ -147,6 +147,15 @@ std::string isBound(const std::string &text) {
              : "'" + text + "' is not a number of 0 or more";
 }
 
+std::string isSeed(const std::string &text) {
+  uint64_t seed;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), seed);
+  return error == std::errc() && end == text.data() + text.size()
+             ? ""
+             : "'" + text + "' is not an integer from 0 to 2^64 - 1";
+}
+
 std::string isInputShape(const std::string &text) {
   return parseInputShape(text)
              ? ""

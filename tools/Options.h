@@ -37,6 +37,7 @@ void addPrecisionOption(CLI::App &app, std::string &precision);
 /// Checks of the words of options: an empty string is fine.
 std::string isBatch(const std::string &text);
 std::string isBound(const std::string &text);
+std::string isSeed(const std::string &text);
 std::string isInputShape(const std::string &text);
 std::string isPrefix(const std::string &text);
 
