@@ -4,8 +4,10 @@
 //   y = depthwise(p)
 //
 // What is computed in front of a window has the border around it, where it can
-// be written there (PlaceParts). Anything else, an argument of the function or
-// a value that somebody else needs as it is, would be copied for it.
+// be written there (PlaceParts) and is no small image, of which the border is
+// much: that is one kernel with the window from the beginning (KernelGroups).
+// Anything else, an argument of the function or a value that somebody else
+// needs as it is, would be copied for it.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/FoldPads.h"
@@ -65,10 +67,9 @@ static OpOperand *onlyReader(BlockArgument padded, tensor::PadOp pad) {
   return reader;
 }
 
-/// The places of a window of known extents that `kernel` moves over each axis
-/// of its argument `argument` that has a border; null where that is not all.
-static std::optional<int64_t>
-tapsAtBorder(func::FuncOp kernel, unsigned argument, tensor::PadOp pad) {
+/// The places of a window of known extents that the reader `use` of what `pad`
+/// makes moves over each axis that has a border; null where that is not all.
+static std::optional<int64_t> tapsAtBorder(OpOperand &use, tensor::PadOp pad) {
   // Code for the border is up to eight times as much as the rest: a small image
   // is copied in less time than that takes to compile.
   constexpr int64_t leastBytes = 128 << 10;
@@ -76,17 +77,11 @@ tapsAtBorder(func::FuncOp kernel, unsigned argument, tensor::PadOp pad) {
   for (int64_t extent : pad.getType().getShape())
     if (!ShapedType::isDynamic(extent))
       bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
-  if (bytes < leastBytes)
+  auto root = dyn_cast<linalg::GenericOp>(use.getOwner());
+  if (bytes < leastBytes || !root || root.getNumReductionLoops() == 0 ||
+      !root.isDpsInput(&use))
     return std::nullopt;
-  auto kind = kernel->getAttrOfType<StringAttr>("ktn.kernel");
-  if (!kind || (kind != "depthwise" && kind != "pool") ||
-      kernel.getArgAttr(argument, "ktn.strides"))
-    return std::nullopt;
-  OpOperand *use = onlyReader(kernel.getArgument(argument), pad);
-  auto root = use ? dyn_cast<linalg::GenericOp>(use->getOwner()) : nullptr;
-  if (!root || root.getNumReductionLoops() == 0 || !root.isDpsInput(use))
-    return std::nullopt;
-  AffineMap map = root.getMatchingIndexingMap(use);
+  AffineMap map = root.getMatchingIndexingMap(&use);
   int64_t taps = 1;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     int64_t low = pad.getStaticLow()[dim], high = pad.getStaticHigh()[dim];
@@ -99,6 +94,22 @@ tapsAtBorder(func::FuncOp kernel, unsigned argument, tensor::PadOp pad) {
       return std::nullopt;
   }
   return taps;
+}
+
+/// Those of the only reader of the argument `argument` of a window's kernel.
+static std::optional<int64_t>
+tapsAtBorder(func::FuncOp kernel, unsigned argument, tensor::PadOp pad) {
+  auto kind = kernel->getAttrOfType<StringAttr>("ktn.kernel");
+  if (!kind || (kind != "depthwise" && kind != "pool") ||
+      kernel.getArgAttr(argument, "ktn.strides"))
+    return std::nullopt;
+  OpOperand *use = onlyReader(kernel.getArgument(argument), pad);
+  return use ? tapsAtBorder(*use, pad) : std::nullopt;
+}
+
+bool readsAroundBorder(OpOperand &use, tensor::PadOp pad) {
+  std::optional<int64_t> taps = tapsAtBorder(use, pad);
+  return taps && *taps <= mostUnrolledTaps;
 }
 
 bool readsAroundBorder(func::FuncOp kernel, unsigned argument,

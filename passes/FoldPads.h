@@ -13,6 +13,9 @@ namespace keratin {
 bool readsAroundBorder(mlir::func::FuncOp kernel, unsigned argument,
                        mlir::tensor::PadOp pad);
 
+/// The same of `use`, which reads the result of `pad`.
+bool readsAroundBorder(mlir::OpOperand &use, mlir::tensor::PadOp pad);
+
 } // namespace keratin
 
 #endif // KERATIN_PASSES_FOLDPADS_H

@@ -2,6 +2,7 @@
 #include "passes/KernelGroups.h"
 
 #include "passes/Attention.h"
+#include "passes/FoldPads.h"
 #include "passes/KernelLimits.h"
 #include "passes/OpKinds.h"
 #include "passes/PlaceParts.h"
@@ -12,6 +13,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -79,6 +81,8 @@ private:
   bool growTogether(Members &members) const;
   void keepGatesInside(Members &members) const;
   void growPad(Members &members);
+  bool isReadAround(tensor::PadOp pad) const;
+  void growWindow(Members &members);
   void growRows(Members &members);
   void absorbProducers(Members &members);
   bool dependsOn(Operation *op, const Members &members) const;
@@ -355,10 +359,35 @@ void Grouper::growPad(Members &members) {
     return;
   auto pad = dyn_cast<tensor::PadOp>(*last->user_begin());
   if (pad && isFree(pad) && pad.getConstantPaddingValue() &&
-      !dependsOn(pad, members) &&
+      !isReadAround(pad) && !dependsOn(pad, members) &&
       llvm::none_of(pad.getStaticLow(), ShapedType::isDynamic) &&
       llvm::none_of(pad.getStaticHigh(), ShapedType::isDynamic))
     members.insert(pad);
+}
+
+/// Whether `pad` is computed with the depthwise convolution that reads it, whose
+/// tiles read around the border. Of a small image that is less to write than
+/// the border in memory, which may be as large as the image, and fewer products.
+/// Larger ones are written by bands (BandKernels), which have a border.
+bool Grouper::isReadAround(tensor::PadOp pad) const {
+  constexpr int64_t mostBytes = 1 << 20;
+  RankedTensorType type = pad.getResultType();
+  uint64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t extent : type.getShape())
+    if (!ShapedType::isDynamic(extent))
+      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
+  if (!pad->hasOneUse() || !pad.getConstantPaddingValue() || bytes > mostBytes)
+    return false;
+  OpOperand &use = *pad->use_begin();
+  return isFree(use.getOwner()) && kindOf(use.getOwner()) == "depthwise" &&
+         readsAroundBorder(use, pad);
+}
+
+void Grouper::growWindow(Members &members) {
+  for (Value operand : members.front()->getOperands())
+    if (auto pad = operand.getDefiningOp<tensor::PadOp>();
+        pad && isFree(pad) && isReadAround(pad))
+      members.insert(pad);
 }
 
 /// Grows the group of a row reduction by ops over the same rows: elementwise
@@ -548,6 +577,7 @@ SmallVector<KernelGroup> Grouper::run(bool fuse) {
       },
       [&](Members &members) {
         growEpilogue(members);
+        growWindow(members);
         return kindOf(members.front());
       });
   each(isRowReduction, [&](Members &members) -> llvm::StringRef {

@@ -98,6 +98,8 @@ private:
   int64_t bytesInBlock();
   int64_t turnsOf(const Tiling::Level &level);
   bool sharesRows();
+  bool isWindowOfColumns();
+  std::optional<unsigned> pickRowsOfImages(llvm::ArrayRef<int64_t> turns);
   std::optional<unsigned> pickShared();
   bool canShareTwo();
   void pickSharedWith();

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -229,6 +230,8 @@ static bool emitTileForm(Kernel &kernel, const VectorUnit &unit,
   for (auto [pad, destination] : borders)
     emitPadBorder(kernel, pad, destination, axis, unit);
   emitWithoutRoot(kernel, others, unit);
+  if (axis && *axis + 1 == outputs.front().position.size())
+    kernel.to()->setAttr(columnsAttr, kernel.builder().getUnitAttr());
   return true;
 }
 
@@ -238,6 +241,43 @@ static void tellOfPlainLoops(func::FuncOp kernel) {
   StringRef kind = kernel->getAttrOfType<StringAttr>(kernelAttr).getValue();
   kernel->setAttr(kernelAttr,
                   StringAttr::get(kernel.getContext(), kind + ", plain loops"));
+}
+
+/// The first call of each kernel, in order.
+static llvm::MapVector<StringRef, func::CallOp> firstCallsOf(ModuleOp module) {
+  llvm::MapVector<StringRef, func::CallOp> calls;
+  module.walk([&](func::CallOp call) {
+    calls.try_emplace(call.getCallee(), call);
+  });
+  return calls;
+}
+
+/// The kernels in the order of these calls, then those that nobody calls.
+static SmallVector<func::FuncOp>
+kernelsInOrder(ModuleOp module,
+               const llvm::MapVector<StringRef, func::CallOp> &calls) {
+  llvm::MapVector<StringRef, func::FuncOp> kernels;
+  for (func::FuncOp kernel : kernelsOf(module))
+    kernels[kernel.getName()] = kernel;
+  SmallVector<func::FuncOp> ordered;
+  for (auto [name, call] : calls)
+    if (func::FuncOp kernel = kernels.lookup(name))
+      ordered.push_back(kernel);
+  for (auto [name, kernel] : kernels)
+    if (!calls.contains(name))
+      ordered.push_back(kernel);
+  return ordered;
+}
+
+/// Tells `kernel`, which `call` calls, of which arguments threads have shared
+/// the columns. What writes them has been emitted.
+static void findSharedColumns(Kernel &kernel, func::CallOp call) {
+  auto module = kernel.from()->getParentOfType<ModuleOp>();
+  for (auto [number, operand] : llvm::enumerate(call.getOperands()))
+    if (auto writer = operand.getDefiningOp<func::CallOp>())
+      if (auto from = module.lookupSymbol<func::FuncOp>(writer.getCallee());
+          from && from->hasAttr(columnsAttr))
+        kernel.setSharedColumns(number);
 }
 
 void EmitTiles::runOnOperation() {
@@ -250,12 +290,15 @@ void EmitTiles::runOnOperation() {
   // Shared among threads, little work is done a few microseconds sooner.
   if (parallel && !littleCode)
     parts = mostPartsOfKernels(getOperation());
-  for (func::FuncOp func : kernelsOf(getOperation())) {
+  auto calls = firstCallsOf(getOperation());
+  for (func::FuncOp func : kernelsInOrder(getOperation(), calls)) {
     if (failed(verifyKernel(func)))
       return signalPassFailure();
     Kernel kernel(func);
-    if (parts.lookup(func.getName()) > 1)
+    if (parts.lookup(func.getName()) > 1) {
       kernel.allowParts();
+      findSharedColumns(kernel, calls.lookup(func.getName()));
+    }
     if (!emitTileForm(kernel, unit, transforms, dots) &&
         !(isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) &&
         !emitGates(kernel, unit) && !emitRows(kernel, unit)) {

@@ -386,6 +386,13 @@ void Kernel::emitTurn(int64_t number, llvm::function_ref<void()> body) {
   body();
 }
 
+bool Kernel::hasSharedColumns(Value tensor) const {
+  while (auto pad = tensor.getDefiningOp<tensor::PadOp>())
+    tensor = pad.getSource();
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  return argument && sharedColumns.contains(argument.getArgNumber());
+}
+
 std::optional<unsigned> Kernel::pickShared(ArrayRef<int64_t> turns) const {
   if (!inParts)
     return std::nullopt;

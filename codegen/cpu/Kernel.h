@@ -65,6 +65,11 @@ public:
   /// begin..end-1 of count. To be called before anything is emitted.
   void allowParts();
   bool hasParts() const { return inParts; }
+  /// Notes that threads share the columns, the last axis, of what argument
+  /// `number` holds when it is written; and whether that is so of the argument
+  /// that `tensor` is, or is a padded form of.
+  void setSharedColumns(unsigned number) { sharedColumns.insert(number); }
+  bool hasSharedColumns(mlir::Value tensor) const;
   /// Which of nested loops to share among calls: the outermost that has turns
   /// for many, or the one with most. `turns` are ShapedType::kDynamic where
   /// they are not known. Null when there is nothing to share, or no parts.
@@ -126,6 +131,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> memrefs;
   mlir::IRMapping scalars;
   std::map<int64_t, mlir::Value> constants; ///< a DenseMap lacks two keys
+  llvm::SmallDenseSet<unsigned> sharedColumns; ///< numbers of arguments
   bool inParts = false;
   int64_t mostParts = 1; ///< that are not empty
   int64_t enoughParts = 0;
@@ -153,6 +159,10 @@ inline constexpr llvm::StringLiteral keptAttr = "ktn.kept";
 /// the same to be found in LLVM IR.
 inline constexpr llvm::StringLiteral partsAttr = "ktn.parts";
 inline constexpr llvm::StringLiteral partsMark = "ktn-parts";
+
+/// The attribute of a kernel whose parts are shares of the columns, the last
+/// axis, of its first result.
+inline constexpr llvm::StringLiteral columnsAttr = "ktn.shares_columns";
 
 /// Whether the position of an output element tells the parallel loops, so that
 /// every element is computed exactly once.

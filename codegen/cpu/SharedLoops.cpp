@@ -49,17 +49,51 @@ bool Classifier::sharesRows() {
   return weights < 2 * rows && weights <= cacheBytes;
 }
 
+/// Whether a window goes over images whose columns threads shared: each has
+/// written all that its columns read.
+bool Classifier::isWindowOfColumns() {
+  return tiling.outerRow && llvm::any_of(accesses, [&](const Access &access) {
+           return access.dependsOn(tiling.lane) &&
+                  access.dependsOn(*tiling.row) &&
+                  kernel.hasSharedColumns(access.tensor);
+         });
+}
+
+/// The rows of images that a window goes over: those before and behind it share
+/// them as well, so that a thread finds most of what it reads, and the lines
+/// that it writes, in its own cache. None where they are one turn.
+std::optional<unsigned> Classifier::pickRowsOfImages(ArrayRef<int64_t> turns) {
+  if (!tiling.outerRow || !canShareTwo())
+    return std::nullopt;
+  for (auto [number, level] : llvm::enumerate(tiling.levels)) {
+    bool isKnown = !ShapedType::isDynamic(turns[number]);
+    if (isKnown && turns[number] > 1 && level.kind != Tiling::Kind::Blocks)
+      return unsigned(number);
+    if (level.loop == tiling.outerRow)
+      break;
+  }
+  return std::nullopt;
+}
+
 /// The level that threads share.
 std::optional<unsigned> Classifier::pickShared() {
   constexpr int64_t fewestTurns = 6;
-  SmallVector<int64_t> turns, ofRows;
+  if (!kernel.hasParts())
+    return std::nullopt;
+  SmallVector<int64_t> turns, ofRows, ofColumns;
   for (const Tiling::Level &level : tiling.levels) {
     bool columns = level.kind == Tiling::Kind::Columns;
+    ofColumns.push_back(level.loop == tiling.lane ? turnsOf(level) : 1);
     // Each thread packs its columns.
     turns.push_back(tiling.packsAll && !columns ? 1 : turnsOf(level));
     ofRows.push_back(columns ? 1 : turns.back());
   }
+  if (isWindowOfColumns())
+    if (std::optional<unsigned> level = kernel.pickShared(ofColumns))
+      return level;
   if (sharesRows()) {
+    if (std::optional<unsigned> level = pickRowsOfImages(ofRows))
+      return level;
     std::optional<unsigned> level = kernel.pickShared(ofRows);
     if (level && !ShapedType::isDynamic(ofRows[*level]) &&
         ofRows[*level] >= fewestTurns)
@@ -78,8 +112,9 @@ std::optional<unsigned> Classifier::pickShared() {
 /// Whether turns of two levels can be shared.
 bool Classifier::canShareTwo() {
   return !tiling.panel && !tiling.alternates && !tiling.reducesLanes &&
-         llvm::none_of(tiling.levels, [](const Tiling::Level &level) {
-           return level.kind == Tiling::Kind::Blocks;
+         llvm::none_of(tiling.levels, [&](const Tiling::Level &level) {
+           return level.kind == Tiling::Kind::Blocks &&
+                  level.loop != tiling.lane;
          });
 }
 
@@ -88,14 +123,20 @@ bool Classifier::canShareTwo() {
 /// rows of columns.
 void Classifier::pickSharedWith() {
   constexpr int64_t manyTurns = 32, someTurns = 8, evenly = 4;
-  if (!tiling.shared || !canShareTwo())
+  auto isBlocks = [&](unsigned number) {
+    return tiling.levels[number].kind == Tiling::Kind::Blocks;
+  };
+  if (!tiling.shared || !canShareTwo() || isBlocks(*tiling.shared))
     return;
   int64_t own = turnsOf(tiling.levels[*tiling.shared]);
   if (own < 2 || own >= manyTurns || (own >= someTurns && own % evenly == 0))
     return;
   for (unsigned number = 0; number < tiling.levels.size(); ++number) {
     int64_t turns = turnsOf(tiling.levels[number]);
-    if (number != tiling.shared && turns >= 2 && turns > tiling.turnsWith) {
+    // Where a turn begins is not known within blocks.
+    if (number == tiling.shared || (isBlocks(number) && number < tiling.shared))
+      continue;
+    if (turns >= 2 && turns > tiling.turnsWith) {
       tiling.sharedWith = number;
       tiling.turnsWith = turns;
     }

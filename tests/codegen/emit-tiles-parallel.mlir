@@ -228,3 +228,79 @@ func.func private @kernel.few_of_both(%x: tensor<49x1024xf32>, %w: tensor<1024x4
   } -> tensor<49x48xf32>
   return %sum : tensor<49x48xf32>
 }
+
+// Threads share the rows of the images that a window goes over, as those who
+// wrote them do. Three tiles of four rows and one of two are no equal shares for
+// many, so parts are of the pairs of one of them and one of 24 vectors of
+// channels.
+// CHECK-LABEL: func.func private @kernel.window_of_rows(
+// CHECK-SAME:    %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
+// CHECK:         arith.muli %c96{{(_[0-9]+)?}}, %[[BEGIN]]
+// CHECK:         %[[TILE:.+]] = arith.divui %{{.+}}, %c24{{(_[0-9]+)?}}
+// CHECK:         %[[LAST:.+]] = arith.divui %{{.+}}, %c24{{(_[0-9]+)?}}
+// CHECK:         %[[ROW:.+]] = arith.muli %[[TILE]], %c4
+// CHECK:         arith.muli %[[LAST]], %c4
+// CHECK:         %[[FROM:.+]] = arith.maxui %[[ROW]], %c12
+// CHECK:         scf.for %{{.+}} = %[[FROM]] to %{{.+}} step %c2
+// CHECK:           scf.for %{{.+}} = %c0{{(_[0-9]+)?}} to %c14{{(_[0-9]+)?}} step %c2
+func.func @window_of_rows(%x: tensor<16x16x192xf32>, %w: tensor<3x3x192xf32>) -> tensor<14x14x192xf32> {
+  %out = tensor.empty() : tensor<14x14x192xf32>
+  %0 = call @kernel.window_of_rows(%x, %w, %out) {ktn.flops = array<i64: 67108864, 0>, ktn.bytes = array<i64: 1572864, 0>} : (tensor<16x16x192xf32>, tensor<3x3x192xf32>, tensor<14x14x192xf32>) -> tensor<14x14x192xf32>
+  return %0 : tensor<14x14x192xf32>
+}
+func.func private @kernel.window_of_rows(%x: tensor<16x16x192xf32>, %w: tensor<3x3x192xf32>, %out: tensor<14x14x192xf32>) -> tensor<14x14x192xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<14x14x192xf32>) -> tensor<14x14x192xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(h, w, c, kh, kw) -> (h + kh, w + kw, c)>, affine_map<(h, w, c, kh, kw) -> (kh, kw, c)>, affine_map<(h, w, c, kh, kw) -> (h, w, c)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<16x16x192xf32>, tensor<3x3x192xf32>) outs(%start : tensor<14x14x192xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<14x14x192xf32>
+  return %sum : tensor<14x14x192xf32>
+}
+
+// Where the kernel that wrote the image has more weights than rows, threads have
+// shared its columns, and share those of the window.
+// CHECK-LABEL: func.func private @kernel.many_columns(
+// CHECK-SAME:    ktn.shares_columns
+// CHECK-LABEL: func.func private @kernel.window_of_columns(
+// CHECK-SAME:    %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
+// CHECK-SAME:    ktn.shares_columns
+// CHECK:         %[[FIRST:.+]] = arith.muli %c8{{(_[0-9]+)?}}, %[[BEGIN]]
+// CHECK:         %[[BLOCK:.+]] = arith.divui %[[FIRST]], %[[COUNT]]
+// CHECK:         %[[FROM:.+]] = arith.muli %[[BLOCK]], %c144
+// CHECK:         scf.for %{{.+}} = %[[FROM]] to %{{.+}} step %c144
+func.func @window_of_columns(%x: tensor<9x9x512xf32>, %v: tensor<3x3x1152xf32>) -> tensor<7x7x1152xf32> {
+  %w = arith.constant dense<1.0> : tensor<512x1152xf32>
+  %wide = tensor.empty() : tensor<9x9x1152xf32>
+  %out = tensor.empty() : tensor<7x7x1152xf32>
+  %0 = call @kernel.many_columns(%x, %w, %wide) {ktn.flops = array<i64: 67108864, 0>, ktn.bytes = array<i64: 1572864, 0>} : (tensor<9x9x512xf32>, tensor<512x1152xf32>, tensor<9x9x1152xf32>) -> tensor<9x9x1152xf32>
+  %1 = call @kernel.window_of_columns(%0, %v, %out) {ktn.flops = array<i64: 67108864, 0>, ktn.bytes = array<i64: 1572864, 0>} : (tensor<9x9x1152xf32>, tensor<3x3x1152xf32>, tensor<7x7x1152xf32>) -> tensor<7x7x1152xf32>
+  return %1 : tensor<7x7x1152xf32>
+}
+func.func private @kernel.many_columns(%x: tensor<9x9x512xf32>, %w: tensor<512x1152xf32> {ktn.constant}, %out: tensor<9x9x1152xf32>) -> tensor<9x9x1152xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<9x9x1152xf32>) -> tensor<9x9x1152xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(h, w, c, k) -> (h, w, k)>, affine_map<(h, w, c, k) -> (k, c)>, affine_map<(h, w, c, k) -> (h, w, c)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<9x9x512xf32>, tensor<512x1152xf32>) outs(%start : tensor<9x9x1152xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<9x9x1152xf32>
+  return %sum : tensor<9x9x1152xf32>
+}
+func.func private @kernel.window_of_columns(%x: tensor<9x9x1152xf32>, %w: tensor<3x3x1152xf32>, %out: tensor<7x7x1152xf32>) -> tensor<7x7x1152xf32> attributes {ktn.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<7x7x1152xf32>) -> tensor<7x7x1152xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(h, w, c, kh, kw) -> (h + kh, w + kw, c)>, affine_map<(h, w, c, kh, kw) -> (kh, kw, c)>, affine_map<(h, w, c, kh, kw) -> (h, w, c)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<9x9x1152xf32>, tensor<3x3x1152xf32>) outs(%start : tensor<7x7x1152xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<7x7x1152xf32>
+  return %sum : tensor<7x7x1152xf32>
+}

@@ -56,7 +56,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"rests", 7, 7, 61, 500, 3, 91},
                     Case{"fourteen", 14, 14, 48, 384, 3, 64},
                     Case{"strided", 15, 13, 48, 384, 5, 80, 2},
-                    Case{"one_block", 11, 9, 64, 400, 3, 16}),
+                    Case{"one_block", 11, 9, 64, 400, 3, 16},
+                    // Of these an expansion has more weights than rows, so
+                    // threads share its columns, and those of the window.
+                    Case{"columns", 7, 7, 192, 1152, 5, 192},
+                    Case{"columns_rests", 5, 6, 260, 1111, 3, 40},
+                    Case{"tall", 20, 20, 80, 480, 5, 80},
+                    Case{"tall_rests", 27, 22, 24, 145, 3, 24}),
     [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace

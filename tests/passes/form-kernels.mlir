@@ -488,3 +488,73 @@ func.func @halves(%x: tensor<4x8xf32>, %w: tensor<8x2x16xf32> {ktn.constant}, %v
   } -> tensor<4x16xf32>
   return %p, %h : tensor<4x16xf32>, tensor<4x16xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+#window = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 + d4, d2 + d5, d3)>
+#taps = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, d3)>
+#image = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+
+// The border of a small image is not written: a depthwise convolution reads
+// around it. A large one has it from the kernel that makes the image, which
+// may go by bands.
+// CHECK-LABEL: func @windows(
+// CHECK-COUNT-4: call @
+// CHECK-NOT:     call @
+// CHECK:       func.func private @{{.+}}(%[[X:.+]]: tensor<?x14x14x192xf32>, {{.+}}) -> tensor<?x14x14x192xf32> attributes {ktn.kernel = "depthwise"}
+// CHECK:         %[[P:.+]] = tensor.pad %[[X]] low[0, 1, 1, 0] high[0, 1, 1, 0]
+// CHECK:         linalg.generic {{.+}} ins(%[[P]],
+// CHECK:       func.func private @{{.+}}: tensor<?x66x66x96xf32>, {{.+}}) -> tensor<?x64x64x96xf32> attributes {ktn.kernel = "depthwise"}
+// CHECK-NOT:     tensor.pad
+// CHECK:       func.func private @{{.+}}) -> tensor<?x66x66x96xf32> attributes {ktn.kernel = "pad"}
+// CHECK:         arith.mulf
+// CHECK:         tensor.pad
+// CHECK:       func.func private @{{.+}}) -> tensor<?x14x14x192xf32> attributes {ktn.kernel = "elementwise"}
+// CHECK-NOT:     tensor.pad
+// CHECK:         return
+func.func @windows(%x: tensor<?x14x14x192xf32>, %w: tensor<3x3x192xf32>, %large: tensor<?x64x64x96xf32>, %v: tensor<3x3x96xf32>) -> (tensor<?x14x14x192xf32>, tensor<?x64x64x96xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x14x14x192xf32>
+  %e = tensor.empty(%n) : tensor<?x14x14x192xf32>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%x : tensor<?x14x14x192xf32>) outs(%e : tensor<?x14x14x192xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = arith.mulf %a, %a : f32
+    linalg.yield %m : f32
+  } -> tensor<?x14x14x192xf32>
+  %p = tensor.pad %s low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %h: index, %j: index, %c: index):
+    tensor.yield %zero : f32
+  } : tensor<?x14x14x192xf32> to tensor<?x16x16x192xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x14x14x192xf32>) -> tensor<?x14x14x192xf32>
+  %y = linalg.generic {indexing_maps = [#window, #taps, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%p, %w : tensor<?x16x16x192xf32>, tensor<3x3x192xf32>) outs(%f : tensor<?x14x14x192xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %m, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<?x14x14x192xf32>
+  %n2 = tensor.dim %large, %c0 : tensor<?x64x64x96xf32>
+  %e2 = tensor.empty(%n2) : tensor<?x64x64x96xf32>
+  %s2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%large : tensor<?x64x64x96xf32>) outs(%e2 : tensor<?x64x64x96xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = arith.mulf %a, %a : f32
+    linalg.yield %m : f32
+  } -> tensor<?x64x64x96xf32>
+  %p2 = tensor.pad %s2 low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %h: index, %j: index, %c: index):
+    tensor.yield %zero : f32
+  } : tensor<?x64x64x96xf32> to tensor<?x66x66x96xf32>
+  %f2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<?x64x64x96xf32>) -> tensor<?x64x64x96xf32>
+  %y2 = linalg.generic {indexing_maps = [#window, #taps, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%p2, %v : tensor<?x66x66x96xf32>, tensor<3x3x96xf32>) outs(%f2 : tensor<?x64x64x96xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %m, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<?x64x64x96xf32>
+  return %y, %y2 : tensor<?x14x14x192xf32>, tensor<?x64x64x96xf32>
+}
