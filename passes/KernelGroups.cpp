@@ -365,10 +365,10 @@ void Grouper::growPad(Members &members) {
     members.insert(pad);
 }
 
-/// Whether `pad` is computed with the depthwise convolution that reads it, whose
-/// tiles read around the border. Of a small image that is less to write than
-/// the border in memory, which may be as large as the image, and fewer products.
-/// Larger ones are written by bands (BandKernels), which have a border.
+/// Whether `pad` is computed with the depthwise convolution that reads it,
+/// whose tiles read around the border: the border of a small image, which may
+/// be more bytes than the image, is not written, and nothing is multiplied with
+/// it. Larger images are made by bands (BandKernels), which have a border.
 bool Grouper::isReadAround(tensor::PadOp pad) const {
   constexpr int64_t mostBytes = 1 << 20;
   RankedTensorType type = pad.getResultType();

@@ -246,9 +246,8 @@ static void tellOfPlainLoops(func::FuncOp kernel) {
 /// The first call of each kernel, in order.
 static llvm::MapVector<StringRef, func::CallOp> firstCallsOf(ModuleOp module) {
   llvm::MapVector<StringRef, func::CallOp> calls;
-  module.walk([&](func::CallOp call) {
-    calls.try_emplace(call.getCallee(), call);
-  });
+  module.walk(
+      [&](func::CallOp call) { calls.try_emplace(call.getCallee(), call); });
   return calls;
 }
 
