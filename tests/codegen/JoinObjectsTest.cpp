@@ -118,6 +118,25 @@ TEST(JoinObjects, RenamesSymbolsOfOnePart) {
   EXPECT_FALSE(checkUndefinedSymbols(refer(joined.bytes)));
 }
 
+// What may be further away than an instruction reaches is addressed from a
+// symbol that every linker has.
+TEST(JoinObjects, LeavesTheTableOfLargeDataToTheLinker) {
+  std::string text = callee.str();
+  llvm::StringRef size = "[4 x i32]\n";
+  text.replace(text.find(size), size.size(),
+               "[4 x i32], code_model \"large\"\n");
+  Bytes first = compile(caller), second = compile(text);
+  std::vector<char> table(16, 'x');
+  Joined joined = join({refer(first), refer(second)},
+                       DataSection{"table", table, 64, /*isLarge=*/true});
+  EXPECT_EQ(joined.problem, "");
+  EXPECT_THAT(llvm::StringRef(joined.bytes.data(), joined.bytes.size()).str(),
+              HasSubstr("_GLOBAL_OFFSET_TABLE_"));
+  EXPECT_EQ(llvm::toString(checkUndefinedSymbols(refer(joined.bytes))), "");
+  EXPECT_THAT(llvm::toString(checkUndefinedSymbols(refer(first))),
+              HasSubstr("calls 'shared'"));
+}
+
 TEST(JoinObjects, RefusesTwoDefinitions) {
   Bytes object = compile(callee);
   EXPECT_THAT(join({refer(object), refer(object)}).problem,
