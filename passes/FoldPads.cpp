@@ -67,19 +67,24 @@ static OpOperand *onlyReader(BlockArgument padded, tensor::PadOp pad) {
   return reader;
 }
 
+uint64_t bytesOfPadded(tensor::PadOp pad) {
+  RankedTensorType type = pad.getResultType();
+  uint64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t extent : type.getShape())
+    if (!ShapedType::isDynamic(extent))
+      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
+  return bytes;
+}
+
 /// The places of a window of known extents that the reader `use` of what `pad`
 /// makes moves over each axis that has a border; null where that is not all.
 static std::optional<int64_t> tapsAtBorder(OpOperand &use, tensor::PadOp pad) {
   // Code for the border is up to eight times as much as the rest: a small image
   // is copied in less time than that takes to compile.
-  constexpr int64_t leastBytes = 128 << 10;
-  int64_t bytes = llvm::divideCeil(pad.getType().getElementTypeBitWidth(), 8);
-  for (int64_t extent : pad.getType().getShape())
-    if (!ShapedType::isDynamic(extent))
-      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
+  constexpr uint64_t leastBytes = 128 << 10;
   auto root = dyn_cast<linalg::GenericOp>(use.getOwner());
-  if (bytes < leastBytes || !root || root.getNumReductionLoops() == 0 ||
-      !root.isDpsInput(&use))
+  if (bytesOfPadded(pad) < leastBytes || !root ||
+      root.getNumReductionLoops() == 0 || !root.isDpsInput(&use))
     return std::nullopt;
   AffineMap map = root.getMatchingIndexingMap(&use);
   int64_t taps = 1;

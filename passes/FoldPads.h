@@ -7,6 +7,9 @@
 
 namespace keratin {
 
+/// Bytes of what `pad` makes, of one image where their number is open.
+uint64_t bytesOfPadded(mlir::tensor::PadOp pad);
+
 /// Whether `kernel`, which has the result of `pad` as its argument `argument`,
 /// would read as well from the source of it: a small window moves over each
 /// axis that has a border.

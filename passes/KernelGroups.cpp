@@ -13,7 +13,6 @@
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -370,13 +369,9 @@ void Grouper::growPad(Members &members) {
 /// be more bytes than the image, is not written, and nothing is multiplied with
 /// it. Larger images are made by bands (BandKernels), which have a border.
 bool Grouper::isReadAround(tensor::PadOp pad) const {
-  constexpr int64_t mostBytes = 1 << 20;
-  RankedTensorType type = pad.getResultType();
-  uint64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  for (int64_t extent : type.getShape())
-    if (!ShapedType::isDynamic(extent))
-      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
-  if (!pad->hasOneUse() || !pad.getConstantPaddingValue() || bytes > mostBytes)
+  constexpr uint64_t mostBytes = 1 << 20;
+  if (!pad->hasOneUse() || !pad.getConstantPaddingValue() ||
+      bytesOfPadded(pad) > mostBytes)
     return false;
   OpOperand &use = *pad->use_begin();
   return isFree(use.getOwner()) && kindOf(use.getOwner()) == "depthwise" &&
