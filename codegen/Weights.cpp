@@ -141,7 +141,7 @@ static LogicalResult copyPairs(ElementsAttr elements, DictionaryAttr packing,
 }
 
 /// Elements in the order that `packing`, `{block, dim, type}` and where it has
-/// some `outer`, asks for.
+/// them `outer` and `interleaved`, asks for.
 static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
                                 MutableArrayRef<char> out) {
   if (packing.contains("winograd"))
@@ -164,7 +164,9 @@ static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
     if (outer < 0 || outer >= type.getRank() || outer == dim.getInt() ||
         llvm::is_contained(ArrayRef(order.outer).take_front(number), outer))
       return failure();
-  if (block.getInt() > static_cast<int64_t>(out.size()) ||
+  order.interleaved = packing.contains("interleaved");
+  if ((order.interleaved && block.getInt() % 2 != 0) ||
+      block.getInt() > static_cast<int64_t>(out.size()) ||
       !fills(packedType(type, order), out))
     return failure();
   std::vector<char> copy;

@@ -37,7 +37,9 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
 
     An argument marked `ktn.constant` may be wanted in another order: its type
     is then the one of `packedType` (codegen/cpu/Packing.h), with the
-    attributes `ktn.packed = {dim, block}` and `ktn.unpacked_type`.
+    attributes `ktn.packed = {dim, block}`, where blocks do not go along some
+    dimensions with `outer`, where their halves are one word with `interleaved`,
+    and `ktn.unpacked_type`.
 
     A product of factors of bf16 that are summed up in f32 becomes dot products
     of pairs of neighbours where `dots` says that the target has them; the right

@@ -17,6 +17,7 @@
 #include "codegen/cpu/JoinVectors.h"
 #include "codegen/cpu/LaneReader.h"
 #include "codegen/cpu/Packing.h"
+#include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -44,7 +45,7 @@ private:
   using Sums = SmallVector<Value>;
 
   bool alternates();
-  void packWeights();
+  Packing packing();
 
   void emitBlock(Value number, int64_t count);
   void emitOuter(unsigned loop);
@@ -84,11 +85,16 @@ private:
 // Loops
 //===----------------------------------------------------------------------===//
 
-void GateEmitter::packWeights() {
+/// How the weights are packed. Two vectors of bf16 are one of words: the way of
+/// one row's weights through the ports is what bounds a step.
+Packing GateEmitter::packing() {
   unsigned dim = *root.getMatchingIndexingMap(weights).getResultPosition(
       getAffineDimExpr(lane, root.getContext()));
-  kernel.setPackedArgument(cast<BlockArgument>(weights->get()).getArgNumber(),
-                           {dim, int64_t(vectors) * lanes});
+  Packing packing = {dim, int64_t(vectors) * lanes};
+  packing.interleaved = vectors == 2 && onlyWidensFactors(root) &&
+                        getElementTypeOrSelf(weights->get()).isBF16() &&
+                        getElementTypeOrSelf(root.getResult(0)).isF32();
+  return packing;
 }
 
 /// Whether calls are to begin with what the one before them left in the second
@@ -135,7 +141,8 @@ Position GateEmitter::point(unsigned row, unsigned gateNumber,
 }
 
 void GateEmitter::run() {
-  packWeights();
+  kernel.setPackedArgument(
+      cast<BlockArgument>(weights->get()).getArgNumber(), packing());
   if (sumsInMemory) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&kernel.to().front());
@@ -185,10 +192,8 @@ void GateEmitter::emitBlock(Value number, int64_t count) {
   valid = count;
   columns = unsigned(llvm::divideCeil(count, int64_t(lanes)));
   reader.bind(lane, arith::MulIOp::create(b, loc, number, kernel.index(width)));
-  unsigned dim = *root.getMatchingIndexingMap(weights).getResultPosition(
-      getAffineDimExpr(lane, root.getContext()));
-  reader.setPacked(weights->get(), {kernel.memrefOf(weights->get()), number,
-                                    Packing{dim, width}});
+  reader.setPacked(weights->get(),
+                   {kernel.memrefOf(weights->get()), number, packing()});
   emitOuter(0);
 }
 

@@ -264,6 +264,8 @@ void Kernel::setPackedArgument(unsigned number, const Packing &packing) {
   if (!packing.outer.empty())
     order.push_back(
         b.getNamedAttr("outer", b.getDenseI64ArrayAttr(packing.outer)));
+  if (packing.interleaved)
+    order.push_back(b.getNamedAttr("interleaved", b.getUnitAttr()));
   RankedTensorType type = packedType(
       cast<RankedTensorType>(source.getArgumentTypes()[number]), packing);
   setPackedArgument(number,

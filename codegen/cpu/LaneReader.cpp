@@ -502,9 +502,34 @@ SmallVector<Value> LaneReader::placeOf(const Packed &packed,
 Lanes LaneReader::loadPacked(const Packed &packed,
                              ArrayRef<AffineExpr> position, unsigned width) {
   SmallVector<Value> place = placeOf(packed, position);
+  if (packed.packing.interleaved)
+    return {loadHalf(packed, place, width), {}};
   if (width == 0)
     return {memref::LoadOp::create(b, kernel.loc(), packed.memref, place), {}};
   return {loadVector(packed.memref, place, width), {}};
+}
+
+/// The first or the second half of an interleaved block of bf16, of `width`
+/// elements each, as f32; `place` is where it begins.
+Value LaneReader::loadHalf(const Packed &packed, SmallVector<Value> place,
+                           unsigned width) {
+  Location loc = kernel.loc();
+  bool isSecond = getConstantIntValue(place.back()) != 0;
+  place.back() = kernel.index(0);
+  Value both = vector::BitCastOp::create(
+      b, loc, VectorType::get(width, b.getI32Type()),
+      loadVector(packed.memref, place, 2 * width));
+  auto constant = [&](uint32_t bits) -> Value {
+    auto type = cast<VectorType>(both.getType());
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(type, APInt(32, bits)));
+  };
+  Value bits =
+      isSecond
+          ? arith::AndIOp::create(b, loc, both, constant(0xffff0000)).getResult()
+          : arith::ShLIOp::create(b, loc, both, constant(16)).getResult();
+  return arith::BitcastOp::create(
+      b, loc, VectorType::get(width, b.getF32Type()), bits);
 }
 
 void LaneReader::write(Lanes lanes, Value memref, ArrayRef<AffineExpr> position,

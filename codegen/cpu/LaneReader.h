@@ -175,6 +175,8 @@ private:
                   llvm::ArrayRef<mlir::AffineExpr> position);
   Lanes loadPacked(const Packed &packed,
                    llvm::ArrayRef<mlir::AffineExpr> position, unsigned width);
+  mlir::Value loadHalf(const Packed &packed,
+                       llvm::SmallVector<mlir::Value> place, unsigned width);
   mlir::Value loadVector(mlir::Value memref, mlir::ValueRange position,
                          unsigned width);
   bool isVector(const Lanes &lanes) const;

@@ -54,9 +54,13 @@ void pack(ArrayRef<char> source, RankedTensorType type, const Packing &packing,
       from += strides[dim] * place;
     int64_t i = count / inner, j = count % inner;
     // Neighbours in the source are neighbours in a block.
-    int64_t stride = strides[packing.dim], run = stride == 1 ? block : 1;
+    int64_t stride = strides[packing.dim];
+    int64_t run = stride == 1 && !packing.interleaved ? block : 1;
     for (int64_t n = 0; n < extent; n += run) {
-      int64_t to = ((i * blocks + n / block) * inner + j) * block + n % block;
+      int64_t inBlock = n % block, half = block / 2;
+      if (packing.interleaved)
+        inBlock = inBlock % half * 2 + inBlock / half;
+      int64_t to = ((i * blocks + n / block) * inner + j) * block + inBlock;
       std::memcpy(&destination[to * bytes],
                   &source[(from + n * stride) * bytes],
                   std::min(run, extent - n) * bytes);

@@ -54,6 +54,15 @@ TEST(Pack, PutsOuterDimensionsOutsideOfTheBlocks) {
       ElementsAre(1, 2, 7, 8, 3, 0, 9, 0, 4, 5, 10, 11, 6, 0, 12, 0));
 }
 
+TEST(Pack, PutsHalvesOfABlockIntoWords) {
+  // Rows of five columns in blocks of four: the second one of a block is in its
+  // other half.
+  keratin::Packing packing = {1, 4};
+  packing.interleaved = true;
+  EXPECT_THAT(packed({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {2, 5}, packing),
+              ElementsAre(1, 3, 2, 4, 6, 8, 7, 9, 5, 0, 0, 0, 10, 0, 0, 0));
+}
+
 TEST(Pack, MovesWholeElements) {
   MLIRContext context;
   auto type = RankedTensorType::get({2, 2}, Builder(&context).getI16Type());

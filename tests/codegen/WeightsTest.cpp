@@ -65,12 +65,14 @@ TEST_F(CopyElements, CopiesResources) {
 
 /// The weights of a function that wants a constant in blocks; null if refused.
 static std::unique_ptr<llvm::WritableMemoryBuffer>
-collectPacked(MLIRContext &context, int64_t block) {
+collectPacked(MLIRContext &context, int64_t block, const std::string &more = "",
+              const std::string &type = "tensor<2x4xf32>") {
   context.loadDialect<func::FuncDialect>();
   std::string text = "func.func @f() attributes {ktn.weights = [{offset = 0, "
-                     "bytes = 64, value = dense<1.0> : tensor<2x4xf32>, "
-                     "packed = {dim = 1, type = tensor<2x4xf32>, block = " +
-                     std::to_string(block) + "}}]} { return }";
+                     "bytes = 64, value = dense<1.0> : " +
+                     type + ", packed = {dim = 1, type = " + type +
+                     ", block = " + std::to_string(block) + more +
+                     "}}]} { return }";
   ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
   OwningOpRef<ModuleOp> module =
       parseSourceString<ModuleOp>(text, ParserConfig(&context));
@@ -83,6 +85,12 @@ TEST_F(CopyElements, PacksIntoBlocksThatFit) {
   EXPECT_TRUE(collectPacked(context, 8));
   EXPECT_FALSE(collectPacked(context, (int64_t(1) << 61) + 8));
   EXPECT_FALSE(collectPacked(context, 0));
+}
+
+TEST_F(CopyElements, InterleavesBlocksThatHaveHalves) {
+  EXPECT_TRUE(collectPacked(context, 8, ", interleaved"));
+  EXPECT_TRUE(collectPacked(context, 1, "", "tensor<16x1xf32>"));
+  EXPECT_FALSE(collectPacked(context, 1, ", interleaved", "tensor<16x1xf32>"));
 }
 
 /// Two weights of a function at these offsets, of 8 bytes each, in 256.

@@ -207,3 +207,43 @@ func.func private @sums_too(%x: tensor<2x32xf32>, %w: tensor<32x2x16xf32> {ktn.c
   } -> tensor<2x16xf32>
   return %sum, %y : tensor<2x2x16xf32>, tensor<2x16xf32>
 }
+
+// -----
+
+// One row waits for the ports that widen its weights of bf16: two vectors of a
+// gate are one of words, from which a shift and a mask take them. The last block
+// has no second one.
+// CHECK-LABEL: func private @halves(
+// CHECK-SAME:    memref<2x32x2x32xbf16> {ktn.constant, ktn.packed = {block = 32 : i64, dim = 2 : i64, interleaved}
+// CHECK:         scf.for {{.+}} -> (vector<16xf32>,
+// CHECK:         %[[BOTH:.+]] = vector.load {{.+}} vector<32xbf16>
+// CHECK:         vector.bitcast %[[BOTH]] : vector<32xbf16> to vector<16xi32>
+// CHECK:         arith.shli
+// CHECK:         arith.andi
+// CHECK:         scf.for {{.+}} -> (vector<16xf32>,
+// CHECK-NOT:     arith.andi
+// CHECK-NOT:     arith.extf {{.+}} : vector
+// AVX2-LABEL:  func private @halves(
+// AVX2-SAME:     memref<3x32x2x16xbf16> {ktn.constant, ktn.packed = {block = 16 : i64, dim = 2 : i64, interleaved}
+func.func private @halves(%x: tensor<1x32xbf16>, %w: tensor<32x2x40xbf16> {ktn.constant}, %out: tensor<1x40xf32>) -> tensor<1x40xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x2x40xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<1x2x40xf32>) -> tensor<1x2x40xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, g, n, k) -> (m, k)>, affine_map<(m, g, n, k) -> (k, g, n)>, affine_map<(m, g, n, k) -> (m, g, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1x32xbf16>, tensor<32x2x40xbf16>) outs(%start : tensor<1x2x40xf32>) {
+  ^bb0(%a: bf16, %c: bf16, %s: f32):
+    %l = arith.extf %a : bf16 to f32
+    %r = arith.extf %c : bf16 to f32
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x2x40xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, 0, n)>, affine_map<(m, n) -> (m, 1, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%sum, %sum : tensor<1x2x40xf32>, tensor<1x2x40xf32>) outs(%out : tensor<1x40xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %g = math.exp %a : f32
+    %p = arith.mulf %g, %c : f32
+    linalg.yield %p : f32
+  } -> tensor<1x40xf32>
+  return %y : tensor<1x40xf32>
+}
