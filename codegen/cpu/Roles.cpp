@@ -442,6 +442,9 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   pickAdded();
   pickFar();
   pickNextBlocks();
+  // A large second cache gives them soon enough.
+  constexpr int64_t largeCache = 2 << 20;
+  tiling.asksForSums = tiling.inBlocks() && unit.secondCache() < largeCache;
   pickNextPanel();
   pickCopied();
   pickDirection();

@@ -112,6 +112,9 @@ struct Tiling {
     int64_t tiles;    ///< in how many tiles
   };
   llvm::SmallVector<NextBlock> nextBlocks;
+  /// Whether tiles of a reduction in blocks ask for the sums that the next ones
+  /// begin with.
+  bool asksForSums = false;
   /// In how many tiles all that the next panel is filled with is asked for,
   /// from rows of memory that are far apart; 0 where that does not pay.
   int64_t tilesOfPanel = 0;

@@ -72,7 +72,7 @@ void TileEmitter::prefetchPlace(const Output &output, Position point,
   unsigned bits = type.getElementTypeBitWidth();
   // A part of a line would be asked for once more with the next one.
   if (width * bits / 8 < line || !tiling.row || !exceedsSecondCache(type) ||
-      asksForPlaces(output) ||
+      tiling.inBlocks() != tiling.asksForSums || asksForPlaces(output) ||
       laneAccess(type, atPoint(output.place, point), tiling.lane) !=
           LaneAccess::Contiguous)
     return;

@@ -557,6 +557,7 @@ bool TileEmitter::asksForPlaces(const Output &output) {
   auto type = cast<MemRefType>(output.destination.getType());
   if (!tiling.row || rows() < leastRows || tiling.outerRow ||
       !tiling.taps.empty() || tiling.reducesLanes || isPartOfSums ||
+      tiling.inBlocks() != tiling.asksForSums ||
       tiling.reductions.empty() || type.getElementTypeBitWidth() < 8)
     return false;
   int64_t bytes = type.getElementTypeBitWidth() / 8;

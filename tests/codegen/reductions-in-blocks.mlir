@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 second-cache-kib=1024" --split-input-file | FileCheck %s --check-prefix=SMALL
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
@@ -55,18 +56,23 @@ func.func private @far_weights(%x: tensor<512x576xf32>, %w: tensor<576x256xf32>,
 #c = affine_map<(m, n, k) -> (m, n)>
 
 // A tile begins with the sums of the blocks before. Where those are many, the
-// steps of a tile ask for those of the next one.
+// steps of a tile ask for those of the next one, but for where the second cache
+// is large.
 // CHECK-LABEL: func private @many_sums(
-// CHECK:         scf.if
-// CHECK:         scf.for %[[STEP:.+]] = %[[FROM:.+]] to %{{.+}} step %c1 iter_args
-// CHECK:           %[[SINCE:.+]] = arith.subi %[[STEP]], %[[FROM]]
-// CHECK:           %[[ROW:.+]] = arith.shrui %{{.+}}, %c
-// CHECK:           %[[NEXT:.+]] = arith.addi %[[ROW]], %c
-// CHECK:           %[[PLACE:.+]] = arith.addi %{{.+}}, %[[NEXT]]
-// CHECK:           memref.prefetch %arg2[%[[PLACE]], %{{.+}}], write, locality<3>, data
-// CHECK:           scf.yield
+// CHECK:         scf.for %{{.+}} iter_args
 // CHECK-NOT:     write, locality
-// CHECK:         scf.for
+// CHECK:         return
+// SMALL-LABEL: func private @many_sums(
+// SMALL:         scf.if
+// SMALL:         scf.for %[[STEP:.+]] = %[[FROM:.+]] to %{{.+}} step %c1 iter_args
+// SMALL:           %[[SINCE:.+]] = arith.subi %[[STEP]], %[[FROM]]
+// SMALL:           %[[ROW:.+]] = arith.shrui %{{.+}}, %c
+// SMALL:           %[[NEXT:.+]] = arith.addi %[[ROW]], %c
+// SMALL:           %[[PLACE:.+]] = arith.addi %{{.+}}, %[[NEXT]]
+// SMALL:           memref.prefetch %arg2[%[[PLACE]], %{{.+}}], write, locality<3>, data
+// SMALL:           scf.yield
+// SMALL-NOT:     write, locality
+// SMALL:         scf.for
 func.func private @many_sums(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>, %out: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
