@@ -9,10 +9,11 @@
 // elements of a phase are a convolution of stride 1 with every s-th element of
 // the kernel, backwards. All phases are made by one convolution, as channels,
 // and then interleaved. Where the kernel is no whole number of strides, some
-// phases have a tap less than others: then each is a convolution of its own, if
-// that has channels enough. Where each element has one tap at most, all phases
-// are one product of pixels and the kernel, whose tiles are written where they
-// belong.
+// phases have a tap less than others, and where the result begins within a
+// stride, each phase has a position that is in no result: then each is a
+// convolution of its own, if that pays and it has channels enough. Where each
+// element has one tap at most, all phases are one product of pixels and the
+// kernel, whose tiles are written where they belong.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Windows.h"
@@ -252,18 +253,22 @@ Value convolve(OpBuilder &b, Location loc, Value x, Value kernel,
 }
 
 /// Whether each phase is a convolution of its own: one of all phases would
-/// multiply by zeros, and vectors are full without the channels of others.
+/// multiply by zeros, or has many positions before or behind the result, and
+/// vectors are full without the channels of others.
 bool isByPhases(ArrayRef<TransposedAxis> axes, int64_t channels) {
   constexpr int64_t mostPhases = 8;
-  int64_t number = 1;
+  int64_t number = 1, ofAll = 1, ofOne = 1;
   bool differ = false;
   for (const TransposedAxis &axis : axes) {
     if (axis.stretch != 1 || axis.kernel < axis.stride)
       return false;
     number *= axis.stride;
     differ |= axis.kernel % axis.stride != 0;
+    ofAll *= axis.positions;
+    ofOne *= llvm::divideCeil(axis.output, axis.stride);
   }
-  return differ && channels >= fewChannels && number <= mostPhases;
+  bool skips = channels > fewChannels && 32 * ofAll > 33 * ofOne;
+  return ((differ && channels >= fewChannels) || skips) && number <= mostPhases;
 }
 
 /// The phases one by one, side by side as channels.

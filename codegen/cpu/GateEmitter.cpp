@@ -141,8 +141,8 @@ Position GateEmitter::point(unsigned row, unsigned gateNumber,
 }
 
 void GateEmitter::run() {
-  kernel.setPackedArgument(
-      cast<BlockArgument>(weights->get()).getArgNumber(), packing());
+  kernel.setPackedArgument(cast<BlockArgument>(weights->get()).getArgNumber(),
+                           packing());
   if (sumsInMemory) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&kernel.to().front());

@@ -73,6 +73,27 @@ func.func @conv_transpose_of_one_tap(%x: tensor<?x5x3xf32>, %k: tensor<2x16x3xf3
   return %y : tensor<?x10x16xf32>
 }
 
+// All phases have two taps, but one position in six of each is outside of the
+// result.
+// CHECK-LABEL: func @conv_transpose_begins_within(
+// CHECK-COUNT-2: ktn.conv {{.+}} tensor<2x3x17xf32> -> tensor<?x5x17xf32>
+// CHECK:         ktn.concat
+func.func @conv_transpose_begins_within(%x: tensor<?x5x3xf32>, %k: tensor<4x17x3xf32>) -> tensor<?x10x17xf32> {
+  %y = ktn.conv_transpose %x, %k strides [2] padding [1, 1] dilation [1] to [10] channels_last
+      : tensor<?x5x3xf32>, tensor<4x17x3xf32> -> tensor<?x10x17xf32>
+  return %y : tensor<?x10x17xf32>
+}
+
+// Channels of one phase alone would fill no more than a vector.
+// CHECK-LABEL: func @conv_transpose_few_channels(
+// CHECK:         ktn.conv {{.+}} tensor<2x3x32xf32> -> tensor<?x6x32xf32>
+// CHECK-NOT:     ktn.conv
+func.func @conv_transpose_few_channels(%x: tensor<?x5x3xf32>, %k: tensor<4x16x3xf32>) -> tensor<?x10x16xf32> {
+  %y = ktn.conv_transpose %x, %k strides [2] padding [1, 1] dilation [1] to [10] channels_last
+      : tensor<?x5x3xf32>, tensor<4x16x3xf32> -> tensor<?x10x16xf32>
+  return %y : tensor<?x10x16xf32>
+}
+
 // A window of 3 at strides of 2 has two taps for one phase and one for the other.
 // CHECK-LABEL: func @conv_transpose_by_phases(
 // CHECK:         ktn.conv %{{.+}}, %{{.+}} strides [1] padding [1, 0] {{.*}}tensor<2x3x16xf32> -> tensor<?x5x16xf32>
