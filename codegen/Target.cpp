@@ -148,6 +148,12 @@ static Error checkTriple(const Triple &triple) {
                            "such as x86_64-linux-gnu or aarch64-linux-gnu");
 }
 
+/// Whether the units of a machine have half the width of its vectors.
+static bool hasHalfUnits(StringRef cpu, unsigned vectorBits) {
+  return (cpu == "znver4" && vectorBits == 512) ||
+         (cpu == "znver1" && vectorBits == 256);
+}
+
 /// What the shape of the code depends on.
 static void measureVectors(Target &target) {
   const Triple &triple = target.machine->getTargetTriple();
@@ -166,11 +172,14 @@ static void measureVectors(Target &target) {
     target.vectorBits = 512;
     target.vectorRegisters = 32;
     target.avx512 = true;
-    // 16 floats in 2.5 cycles, beside 5 products; others take 10 to 16.
-    target.divides = target.machine->getTargetCPU() == "znver5";
-    if (target.machine->getTargetCPU() == "znver4" ||
-        target.machine->getTargetCPU() == "znver5")
+    // Of 16 floats Zen 5 has the quotients in 2.5 cycles. On Zen 4 they take as
+    // long as 3 products, a reciprocal and what makes a quotient of it as long
+    // as 4. Others take 10 to 16 cycles.
+    StringRef cpu = target.machine->getTargetCPU();
+    if (cpu == "znver4" || cpu == "znver5") {
+      target.divides = true;
       target.secondCacheKiB = 1024;
+    }
     if (facts.checkFeatures("+avx512bf16"))
       target.dots = DotUnit::Vectors;
     // Linux alone lets a program ask for tiles the way our code does.
@@ -180,6 +189,8 @@ static void measureVectors(Target &target) {
   } else if (facts.checkFeatures("+avx2,+fma")) {
     target.vectorBits = 256;
   }
+  target.inHalves =
+      hasHalfUnits(target.machine->getTargetCPU(), target.vectorBits);
 }
 
 /// Whether the host has every feature that the code may use. Features that the

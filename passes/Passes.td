@@ -388,7 +388,7 @@ def ExpandMath : Pass<"ktn-expand-math"> {
     Option<"hasAvx512", "has-avx512", "bool", /*default=*/"false",
            "the target has AVX-512">,
     Option<"divides", "divides", "bool", /*default=*/"false",
-           "the target divides a vector in less time than three products">];
+           "the target divides a vector in less time than four products">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect",

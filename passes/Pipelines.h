@@ -69,8 +69,10 @@ struct PipelineOptions {
   bool fma = true, rounding = true;
   /// Whether the target has AVX-512.
   bool avx512 = false;
-  /// Whether it divides a vector in less time than three products take.
+  /// Whether it divides a vector in less time than four products take.
   bool divides = false;
+  /// Whether half a vector takes half the time of a vector there.
+  bool inHalves = false;
   /// Whether instructions convert between f16 and f32.
   bool halves = true;
   /// Whether emitters prefer little code, which is compiled sooner, to the code

@@ -16,7 +16,7 @@ struct VectorMathTarget {
   bool fma = true;
   bool rounding = true; ///< floor, ceil, trunc and round half to even
   bool avx512 = false;  ///< times 2^k, and reciprocals to 14 bits, of f32
-  bool divides = false; ///< a vector in less time than three products
+  bool divides = false; ///< a vector in less time than four products
 };
 
 /// Writes elementary functions as straight lines of `arith` and `math.fma`, and

@@ -281,7 +281,7 @@ static void findSharedColumns(Kernel &kernel, func::CallOp call) {
 
 void EmitTiles::runOnOperation() {
   VectorUnit unit = {vectorBits, vectorRegisters, littleCode,
-                     int64_t(secondCacheKiB) << 10};
+                     int64_t(secondCacheKiB) << 10, inHalves};
   // Transforms are some thousand instructions.
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;

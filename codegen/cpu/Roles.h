@@ -61,6 +61,9 @@ struct Tiling {
   std::optional<unsigned> sharedWith;
   int64_t turnsOfShared = 0, turnsWith = 0;
   unsigned lanes = 1; ///< in a vector
+  /// Lanes of the vectors that sums of fewer columns have: half of `lanes` where
+  /// those take half the time.
+  unsigned fewestLanes = 1;
   TileSize size;
   /// Of how many tiles in a turn of the innermost level the outputs are
   /// computed together, if that takes functions.

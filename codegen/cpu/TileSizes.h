@@ -15,6 +15,8 @@ struct VectorUnit {
   bool littleCode = false;
   /// Bytes of the second cache, where the target tells of it; else 0.
   int64_t knownSecondCache = 0;
+  /// Whether half a vector takes half the time of a vector.
+  bool inHalves = false;
   /// Of others: where vectors have 512 bits it is 1 to 2 MiB, elsewhere mostly
   /// 512 KiB.
   int64_t secondCache() const {

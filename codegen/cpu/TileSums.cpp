@@ -85,7 +85,11 @@ bool TileEmitter::sumsWholeVectors() {
 }
 
 unsigned TileEmitter::sumWidth(unsigned column) {
-  return sumsWholeVectors() ? tiling.lanes : columns[column].width;
+  unsigned width = columns[column].width;
+  if (!sumsWholeVectors())
+    return width;
+  return width != 0 && width <= tiling.fewestLanes ? tiling.fewestLanes
+                                                   : tiling.lanes;
 }
 
 /// Whether a block of the reductions is the first one, or the last one.

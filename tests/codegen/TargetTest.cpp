@@ -51,6 +51,13 @@ TEST(ParseTarget, KnowsTheSecondCacheOfSome) {
   EXPECT_EQ(parse("x86-64-v4").secondCacheKiB, 0u);
 }
 
+TEST(ParseTarget, KnowsWhoseVectorsAreComputedInHalves) {
+  EXPECT_TRUE(parse("x86_64-linux-gnu,znver4").inHalves);
+  EXPECT_TRUE(parse("x86_64-linux-gnu,znver1").inHalves);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver5").inHalves);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").inHalves);
+}
+
 TEST(ParseTarget, DoesNotRunOtherMachinesHere) {
 #ifdef __x86_64__
   EXPECT_FALSE(parse("aarch64-linux-gnu").runsHere);
