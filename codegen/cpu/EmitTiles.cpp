@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -279,9 +280,28 @@ static void findSharedColumns(Kernel &kernel, func::CallOp call) {
         kernel.setSharedColumns(number);
 }
 
+/// Whether the constants that kernels are called with are more than third
+/// caches hold for long.
+static bool haveFarWeights(ModuleOp module) {
+  constexpr uint64_t thirdCache = 32 << 20;
+  uint64_t bytes = 0;
+  llvm::SmallDenseSet<Attribute> seen;
+  module.walk([&](arith::ConstantOp op) {
+    auto value = dyn_cast<DenseResourceElementsAttr>(op.getValue());
+    if (value && seen.insert(value).second)
+      bytes = llvm::SaturatingAdd<uint64_t>(
+          bytes, llvm::SaturatingMultiply<uint64_t>(
+                     value.getType().getNumElements(),
+                     llvm::divideCeil(
+                         value.getType().getElementTypeBitWidth(), 8)));
+  });
+  return bytes > thirdCache;
+}
+
 void EmitTiles::runOnOperation() {
   VectorUnit unit = {vectorBits, vectorRegisters, littleCode,
-                     int64_t(secondCacheKiB) << 10, inHalves};
+                     int64_t(secondCacheKiB) << 10, inHalves,
+                     haveFarWeights(getOperation())};
   // Transforms are some thousand instructions.
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;

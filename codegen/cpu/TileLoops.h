@@ -72,6 +72,8 @@ private:
   void prefetchNextBlocks();
   void prefetchNextPanel();
   mlir::Value flattened(mlir::Value memref);
+  mlir::Value placeOfWeights(unsigned column);
+  void prefetchStreams();
   void prefetchWindow();
   void layOutCopies();
   std::pair<mlir::Value, int64_t> stepOfTile();

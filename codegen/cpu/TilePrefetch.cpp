@@ -364,6 +364,44 @@ void TileEmitter::forEachLineOf(const StepOfRow &at, int64_t lines,
   }
 }
 
+/// Where the first of a tile's weights for the vector `column` is in memory, in
+/// elements of the packed operand.
+Value TileEmitter::placeOfWeights(unsigned column) {
+  const LaneReader::Packed &packed = reader.packedOf(tiling.blocked->get());
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  Position position =
+      atPoint(root.getMatchingIndexingMap(tiling.blocked).getResults(),
+              pointOf(0, column, taps));
+  Value place;
+  for (auto [index, extent] : llvm::zip_equal(
+           reader.placeOf(packed, position),
+           cast<MemRefType>(packed.memref.getType()).getShape())) {
+    if (place)
+      place = arith::MulIOp::create(b, loc, place, kernel.index(extent));
+    place = place ? arith::AddIOp::create(b, loc, place, index) : index;
+  }
+  return place;
+}
+
+/// Blocks of packed weights that are read side by side: asks for each line of
+/// them some lines before it is read.
+void TileEmitter::prefetchStreams() {
+  constexpr int64_t lineBytes = 64, aheadBytes = 1536;
+  Value memref = reader.packedOf(tiling.blocked->get()).memref;
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t last = type.getNumElements() - 1;
+  for (unsigned column = 0; column < columns.size(); ++column) {
+    if (columns[column].offset * bytes % lineBytes != 0)
+      continue;
+    Value ahead = kernel.plus(placeOfWeights(column),
+                              kernel.index(aheadBytes / bytes));
+    memref::PrefetchOp::create(b, loc, flattened(memref), least(ahead, last),
+                               /*isWrite=*/false, /*localityHint=*/2,
+                               /*isDataCache=*/true);
+  }
+}
+
 /// Packed weights are read in the order of memory: while a window of them is,
 /// the next one is asked for, as so many runs side by side.
 void TileEmitter::prefetchWindow() {
@@ -372,17 +410,7 @@ void TileEmitter::prefetchWindow() {
   auto type = cast<MemRefType>(packed.memref.getType());
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   int64_t line = lineBytes / bytes, window = windowBytes / bytes;
-  SmallVector<AffineExpr> taps(root.getNumLoops());
-  Position position =
-      atPoint(root.getMatchingIndexingMap(tiling.blocked).getResults(),
-              pointOf(0, 0, taps));
-  Value place;
-  for (auto [index, extent] :
-       llvm::zip_equal(reader.placeOf(packed, position), type.getShape())) {
-    if (place)
-      place = arith::MulIOp::create(b, loc, place, kernel.index(extent));
-    place = place ? arith::AddIOp::create(b, loc, place, index) : index;
-  }
+  Value place = placeOfWeights(/*column=*/0);
   Value within = arith::RemUIOp::create(b, loc, place, kernel.index(window));
   Value next = arith::SubIOp::create(b, loc, place, within);
   next = arith::AddIOp::create(b, loc, next, kernel.index(window));
@@ -410,6 +438,7 @@ void Classifier::pickRuns() {
   constexpr int64_t line = 64;
   if (!tiling.blocked || tiling.panel || !tiling.taps.empty())
     return;
+  tiling.asksAhead = unit.farWeights;
   int64_t all = bytesOf(tiling.blocked->get());
   int64_t rows = 1;
   for (const Tiling::Level &level : tiling.levels)

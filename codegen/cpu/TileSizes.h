@@ -17,6 +17,9 @@ struct VectorUnit {
   int64_t knownSecondCache = 0;
   /// Whether half a vector takes half the time of a vector.
   bool inHalves = false;
+  /// Whether the weights of all kernels are more than a third cache holds, so
+  /// that each call gets its own from memory.
+  bool farWeights = false;
   /// Of others: where vectors have 512 bits it is 1 to 2 MiB, elsewhere mostly
   /// 512 KiB.
   int64_t secondCache() const {

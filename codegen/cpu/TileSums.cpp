@@ -300,6 +300,8 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetchNextBlocks();
   if (tiling.tilesOfPanel != 0 && !keepsBlocks)
     prefetchNextPanel();
+  if (tiling.streams > 1 && tiling.asksAhead)
+    prefetchStreams();
   if (tiling.runs > 1 && tiling.tilesOfPrefetch == 0)
     prefetchWindow();
   if (copies)

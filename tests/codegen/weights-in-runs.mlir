@@ -45,6 +45,43 @@ func.func private @one_row(%x: tensor<1x1003xf32>, %w: tensor<1003x768xf32> {ktn
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
+// Where all weights are more than 32 MiB they come from memory: each line is
+// asked for 1.5 KiB before it is read, but not behind the last one.
+// CHECK-LABEL: func private @one_row_of_many(
+// CHECK-SAME:    memref<256x2304x16xf32>
+// CHECK:         %[[FLAT:.+]] = memref.collapse_shape {{.+}} into memref<9437184xf32>
+// CHECK:           scf.for %{{.+}} = %c0 to %c2304 step %c1 iter_args
+// CHECK:             %[[AHEAD:.+]] = arith.addi %{{.+}}, %c384
+// CHECK:             %[[PLACE:.+]] = arith.minui %[[AHEAD]], %c9437183
+// CHECK:             memref.prefetch %[[FLAT]][%[[PLACE]]], read, locality<2>, data
+// CHECK-COUNT-3:     memref.prefetch
+// CHECK-NOT:         memref.prefetch
+// CHECK:             scf.yield
+func.func @model(%x: tensor<1x2304xf32>) -> tensor<1x4096xf32> {
+  %w = arith.constant dense_resource<w> : tensor<2304x4096xf32>
+  %out = tensor.empty() : tensor<1x4096xf32>
+  %y = call @one_row_of_many(%x, %w, %out) : (tensor<1x2304xf32>, tensor<2304x4096xf32>, tensor<1x4096xf32>) -> tensor<1x4096xf32>
+  return %y : tensor<1x4096xf32>
+}
+func.func private @one_row_of_many(%x: tensor<1x2304xf32>, %w: tensor<2304x4096xf32> {ktn.constant}, %out: tensor<1x4096xf32>) -> tensor<1x4096xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x4096xf32>) -> tensor<1x4096xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1x2304xf32>, tensor<2304x4096xf32>) outs(%start : tensor<1x4096xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x4096xf32>
+  return %sum : tensor<1x4096xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
 // Of weights of 16 bits two vectors of eight lanes are half a line: the sums of
 // four whole ones have no room in 16 registers. With 16 lanes they are a line.
 // CHECK-LABEL: func private @one_row_of_halves(
