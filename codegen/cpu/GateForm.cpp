@@ -153,7 +153,7 @@ bool GateMatcher::matches() {
   if (mostRowsFitting() == 0)
     return false;
   pickHeights();
-  farBytes = std::min(farBytes, unit.secondCache());
+  farBytes = unit.secondCache() / 2;
   if (unit.littleCode)
     mostSteps = 1;
   // One row alone needs more sums to hide the latency of each.

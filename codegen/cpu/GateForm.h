@@ -27,8 +27,9 @@ struct GateForm {
   /// Whether the sums of all rows of a block go to memory, and the results are
   /// computed from there.
   bool sumsInMemory = false;
-  /// From so many bytes on weights do not all stay in the second cache.
-  int64_t farBytes = 1 << 20;
+  /// From so many bytes on weights do not all stay in the second cache, on the
+  /// sets of which pages fall as it happens.
+  int64_t farBytes = 0;
   int64_t mostSteps = 8; ///< of the last reduction in a turn of its loop
 };
 

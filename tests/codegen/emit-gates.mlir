@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 second-cache-kib=1024" --split-input-file | FileCheck %s --check-prefix=SMALL
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16" --split-input-file | FileCheck %s --check-prefix=AVX2
 
 // What is added to the sums is asked for in front of the product: it may come
@@ -150,12 +151,14 @@ func.func private @alternating(%x: tensor<1x256xf32>, %w: tensor<256x4x256xf32> 
 
 // -----
 
-// The same of 768 KB, which a second cache of 512 KB does not hold and one of 2 MB
-// does. A turn has as many steps as are some 96 operations and divide all of
+// The same of 768 KB, which a second cache of 512 KB does not hold, one of 1 MB
+// in part, as pages fall on its sets, and one of 2 MB does. A turn has as many steps as are some 96 operations and divide all of
 // them.
 // CHECK-LABEL: func private @of_three_gates(
 // CHECK-NOT:     ktn.kept
 // CHECK:         scf.for {{.+}} = %c0 to %c260 step %c4 iter_args
+// SMALL-LABEL: func private @of_three_gates(
+// SMALL-SAME:    ktn.kept
 // AVX2-LABEL:  func private @of_three_gates(
 // AVX2-SAME:     ktn.kept
 // AVX2:          scf.for {{.+}} = %c0 to %c260 step %c4 iter_args
