@@ -25,12 +25,12 @@ struct CodeShape {
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
   unsigned secondCacheKiB = 0; ///< 0: not known
-  bool fma = true;      ///< one instruction multiplies and adds
-  bool rounding = true; ///< one instruction rounds to an integer
+  bool fma = true;             ///< one instruction multiplies and adds
+  bool rounding = true;        ///< one instruction rounds to an integer
   bool avx512 = false;
-  bool divides = false; ///< a vector in less time than four products
+  bool divides = false;  ///< a vector in less time than four products
   bool inHalves = false; ///< half a vector takes half the time of a vector
-  bool halves = false;  ///< instructions convert between f16 and f32
+  bool halves = false;   ///< instructions convert between f16 and f32
   DotUnit dots = DotUnit::None;
 };
 
