@@ -198,9 +198,6 @@ std::optional<WindowConv> WindowReader::run() {
 
 /// What the second cache holds of weights, and of them and a ring.
 static constexpr int64_t cachedWeightBytes = 1 << 20, cacheBytes = 5 << 18;
-/// What arrives in a slot from the third cache, where little is, and from where
-/// the weights of a model are.
-static constexpr int64_t cachedBytesOfSlot = 4, bytesOfSlot = 2;
 /// Scratch memory of all parts of a kernel, where it has two, and what they
 /// share.
 static constexpr int64_t mostScratchBytes = 4 << 20, mostSharedBytes = 16 << 20;
@@ -223,6 +220,11 @@ private:
   int64_t vectors(int64_t elements) const {
     return int64_t(llvm::divideCeil(elements, lanes));
   }
+  /// What arrives in a slot from where the weights of a model are, and from the
+  /// third cache, where little is. Slots are longer where a vector takes two
+  /// turns of a unit.
+  int64_t bytesOfSlot() const { return unit.inHalves ? 4 : 2; }
+  int64_t cachedBytesOfSlot() const { return 2 * bytesOfSlot(); }
   TileSize tile(int64_t rows, int64_t stride) const {
     return productTile(rows, vectors(conv.filters),
                        {cachedRows(stride * bytes), mostVectors}, unit);
@@ -272,13 +274,13 @@ int64_t Planner::costOfSums() const {
   int64_t ofRow = productCost(conv.width, vectors(conv.filters),
                               tile(conv.width, conv.channels));
   return images() * conv.height * sums * ofRow +
-         sums * conv.filters * bytes / bytesOfSlot;
+         sums * conv.filters * bytes / bytesOfSlot();
 }
 
 /// Blocks of products, and of the stream of weights beside them what they
 /// cannot hide.
 int64_t Planner::costOfProducts(const WinogradPlan &plan) const {
-  int64_t stream = weightBytes(plan) / bytesOfSlot;
+  int64_t stream = weightBytes(plan) / bytesOfSlot();
   bool kept = weightBytes(plan) <= cachedWeightBytes;
   auto ofBlock = [&](int64_t tiles, bool first) {
     int64_t cost = plan.points() * conv.channels *
@@ -310,7 +312,8 @@ int64_t Planner::costOfScratch(const WinogradPlan &plan) const {
   int64_t weights = weightBytes(plan);
   int64_t left = cacheBytes - (weights <= cachedWeightBytes ? weights : 0);
   int64_t outside = plan.ringElements() * bytes - left;
-  return std::max<int64_t>(outside, 0) * 4 / cachedBytesOfSlot * blocksOf(plan);
+  return std::max<int64_t>(outside, 0) * 4 / cachedBytesOfSlot() *
+         blocksOf(plan);
 }
 
 int64_t Planner::costOf(const WinogradPlan &plan) const {

@@ -1,0 +1,43 @@
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=auto" | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=auto in-halves" | FileCheck %s --check-prefix=HALVES
+
+#x = affine_map<(n, h, w, k, r, s, c) -> (n, h + r, w + s, c)>
+#w = affine_map<(n, h, w, k, r, s, c) -> (r, s, c, k)>
+#y = affine_map<(n, h, w, k, r, s, c) -> (n, h, w, k)>
+
+// The weights of F(4 x 4, 3 x 3) are 9.4 MB here, those of F(2 x 2, 3 x 3) 4.2.
+// They hide behind the products where those take twice as long.
+// CHECK-LABEL: func private @some_tiles(
+// CHECK-SAME:    ktn.kernel = "winograd2"
+// HALVES-LABEL: func private @some_tiles(
+// HALVES-SAME:   ktn.kernel = "winograd4"
+func.func private @some_tiles(%x: tensor<1x16x16x256xf32>, %w: tensor<3x3x256x256xf32> {ktn.constant}, %out: tensor<1x14x14x256xf32>) -> tensor<1x14x14x256xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x14x14x256xf32>) -> tensor<1x14x14x256xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x16x16x256xf32>, tensor<3x3x256x256xf32>) outs(%start : tensor<1x14x14x256xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x14x14x256xf32>
+  return %sum : tensor<1x14x14x256xf32>
+}
+
+// For the four tiles of 7 x 7 pixels they do not.
+// CHECK-LABEL: func private @few_tiles(
+// CHECK-SAME:    ktn.kernel = "winograd2"
+// HALVES-LABEL: func private @few_tiles(
+// HALVES-SAME:   ktn.kernel = "winograd2"
+func.func private @few_tiles(%x: tensor<1x9x9x512xf32>, %w: tensor<3x3x512x512xf32> {ktn.constant}, %out: tensor<1x7x7x512xf32>) -> tensor<1x7x7x512xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x7x7x512xf32>) -> tensor<1x7x7x512xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x9x9x512xf32>, tensor<3x3x512x512xf32>) outs(%start : tensor<1x7x7x512xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x7x7x512xf32>
+  return %sum : tensor<1x7x7x512xf32>
+}
