@@ -176,6 +176,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.rounding = target.rounding;
   result.avx512 = target.avx512;
   result.divides = target.divides;
+  result.fetchesAhead = target.fetchesAhead;
   result.inHalves = target.inHalves;
   result.halves = target.halves;
   result.winograd = options.winograd;

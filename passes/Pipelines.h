@@ -71,6 +71,8 @@ struct PipelineOptions {
   bool avx512 = false;
   /// Whether it divides a vector in less time than four products take.
   bool divides = false;
+  /// Whether it fetches runs of memory ahead soon enough without being asked.
+  bool fetchesAhead = false;
   /// Whether half a vector takes half the time of a vector there.
   bool inHalves = false;
   /// Whether instructions convert between f16 and f32.

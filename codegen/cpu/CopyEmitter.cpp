@@ -402,7 +402,7 @@ void CopyEmitter::prefetch(const Position &from, const Position &to,
                            unsigned width, Asked &asked) {
   constexpr int64_t leastBytes = 128 << 10;
   constexpr int64_t bytesRead = 2 << 10, bytesWritten = 1 << 10;
-  if (width == 0 || !lane || !transposed.empty())
+  if (width == 0 || !lane || !transposed.empty() || unit.fetchesAhead)
     return;
   auto ask = [&](Value memref, ArrayRef<AffineExpr> place, bool isWrite) {
     auto type = cast<MemRefType>(memref.getType());

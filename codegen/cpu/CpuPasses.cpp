@@ -18,6 +18,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   tiles.vectorBits = options.vectorBits;
   tiles.vectorRegisters = options.vectorRegisters;
   tiles.secondCacheKiB = options.secondCacheKiB;
+  tiles.fetchesAhead = options.fetchesAhead;
   tiles.inHalves = options.inHalves;
   tiles.parallel = options.parallel;
   tiles.winograd = options.winograd;

@@ -74,6 +74,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "number of vector registers of the target">,
     Option<"secondCacheKiB", "second-cache-kib", "unsigned", "0",
            "size of the second cache of the target; 0 where it is not known">,
+    Option<"fetchesAhead", "fetches-ahead", "bool", "false",
+           "the target fetches runs of memory soon enough without being asked">,
     Option<"inHalves", "in-halves", "bool", "false",
            "half a vector takes the target half the time of a vector">,
     Option<"parallel", "parallel", "bool", "false",

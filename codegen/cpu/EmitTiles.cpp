@@ -290,18 +290,20 @@ static bool haveFarWeights(ModuleOp module) {
     auto value = dyn_cast<DenseResourceElementsAttr>(op.getValue());
     if (value && seen.insert(value).second)
       bytes = llvm::SaturatingAdd<uint64_t>(
-          bytes, llvm::SaturatingMultiply<uint64_t>(
-                     value.getType().getNumElements(),
-                     llvm::divideCeil(
-                         value.getType().getElementTypeBitWidth(), 8)));
+          bytes,
+          llvm::SaturatingMultiply<uint64_t>(
+              value.getType().getNumElements(),
+              llvm::divideCeil(value.getType().getElementTypeBitWidth(), 8)));
   });
   return bytes > thirdCache;
 }
 
 void EmitTiles::runOnOperation() {
   VectorUnit unit = {vectorBits, vectorRegisters, littleCode,
-                     int64_t(secondCacheKiB) << 10, inHalves,
-                     haveFarWeights(getOperation())};
+                     int64_t(secondCacheKiB) << 10};
+  unit.fetchesAhead = fetchesAhead;
+  unit.inHalves = inHalves;
+  unit.farWeights = haveFarWeights(getOperation());
   // Transforms are some thousand instructions.
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;

@@ -35,11 +35,13 @@ public:
 
 private:
   using Sums = SmallVector<Value>;
-  /// Equal parts of a loop that are gone through side by side: how far apart
-  /// they begin, and the tensors that they read.
+  /// Equal parts of a loop that are gone through side by side: how many there
+  /// are, how far apart they begin, the sums of each, and the tensors that they
+  /// read.
   struct Runs {
     unsigned loop;
-    int64_t apart;
+    int64_t count, apart;
+    unsigned sums;
     SmallVector<Access> accesses;
   };
 
@@ -70,19 +72,24 @@ private:
 } // namespace
 
 /// Elements along the lane that a run reads in a turn of its loop: a line of
-/// cache, or a vector.
+/// cache, or a vector, for each of its sums.
 int64_t LaneReduction::stepOfRun() {
   constexpr int64_t line = 64;
   auto type = cast<RankedTensorType>(runs->accesses[0].tensor.getType());
   int64_t lines = line * 8 / type.getElementTypeBitWidth();
-  return std::max<int64_t>(lines / tiling.lanes, 1) * tiling.lanes;
+  return std::max<int64_t>(lines / tiling.lanes, 1) * tiling.lanes * runs->sums;
 }
 
 /// Takes the outermost loop whose parts are far from each other, or else the
-/// lane, where an element of the result is made of much memory.
+/// lane, where an element of the result is made of much memory. Where lines are
+/// fetched ahead without being asked for, four of a run in a row are.
 void LaneReduction::pickRuns() {
   constexpr int64_t leastBytes = 2 << 20, leastApart = 8 << 10;
-  Runs found;
+  Runs found = {0,
+                tiling.asksForRuns ? runsAtOnce : runsAtOnce / 2,
+                0,
+                tiling.asksForRuns ? 1U : 4U,
+                {}};
   for (const Access &access : accessesOf(kernel, root)) {
     Value memref = kernel.memrefOf(access.tensor);
     auto type = cast<RankedTensorType>(access.tensor.getType());
@@ -110,8 +117,8 @@ void LaneReduction::pickRuns() {
     runs = found;
     runs->loop = loop;
     int64_t step = loop == tiling.lane ? stepOfRun() : 1;
-    runs->apart = extent / (runsAtOnce * step) * step;
-    bool isWhole = loop == tiling.lane || extent % runsAtOnce == 0;
+    runs->apart = extent / (runs->count * step) * step;
+    bool isWhole = loop == tiling.lane || extent % runs->count == 0;
     if (isWhole &&
         runs->apart * bytesApart(found.accesses[0], loop) >= leastApart)
       return;
@@ -234,8 +241,8 @@ LaneReduction::Sums LaneReduction::alongLane(Sums sums) {
 }
 
 /// One run along the lane, or a part of each of several: `sums` has a vector
-/// for each. What is fetched ahead by itself is not enough where others use the
-/// same memory.
+/// or more for each. What is fetched ahead by itself is not enough on most
+/// machines where others use the same memory.
 LaneReduction::Sums LaneReduction::alongLaneInRuns(Sums sums) {
   constexpr int64_t bytesAhead = 512;
   unsigned lanes = tiling.lanes;
@@ -256,30 +263,34 @@ LaneReduction::Sums LaneReduction::alongLaneInRuns(Sums sums) {
                     LaneReader::Scope scope(reader);
                     reader.bind(tiling.lane, iv);
                     Sums next(inner);
-                    for (auto [run, sum] : llvm::enumerate(next)) {
-                      for (int64_t offset = 0; offset < step; offset += lanes)
-                        addVector(sum, offset, lanes, int64_t(run));
-                      prefetch(int64_t(run));
+                    for (int64_t run = 0; run < runs->count; ++run) {
+                      for (int64_t turn = 0; turn * lanes < step; ++turn)
+                        addVector(next[run * runs->sums + turn % runs->sums],
+                                  turn * lanes, lanes, run);
+                      if (tiling.asksForRuns)
+                        prefetch(run);
                     }
                     return next;
                   });
   // What is left of each run, or behind the last one.
-  int64_t done = splitsLane ? whole * runsAtOnce : whole;
+  int64_t done = splitsLane ? whole * runs->count : whole;
   LaneReader::Scope scope(reader);
   reader.bind(tiling.lane, kernel.index(done));
-  for (auto [run, sum] : llvm::enumerate(sums)) {
-    int64_t first = splitsLane ? int64_t(run) * lanes : 0;
-    int64_t next = splitsLane ? runsAtOnce * int64_t(lanes) : lanes;
-    for (int64_t offset = first; done + offset < extent; offset += next)
+  int64_t among = splitsLane ? int64_t(sums.size()) : runs->sums;
+  for (auto [number, sum] : llvm::enumerate(sums)) {
+    int64_t first = int64_t(number) % among * lanes;
+    for (int64_t offset = first; done + offset < extent;
+         offset += among * lanes)
       addVector(sum, offset, std::min<int64_t>(lanes, extent - done - offset),
-                splitsLane ? 0 : int64_t(run));
+                splitsLane ? 0 : int64_t(number) / among);
   }
   return sums;
 }
 
 void LaneReduction::emitElement() {
   LaneReader::Scope scope(reader);
-  Sums sums(runs ? runsAtOnce : tiling.size.vectors, identity(tiling.lanes));
+  Sums sums(runs ? runs->count * runs->sums : tiling.size.vectors,
+            identity(tiling.lanes));
   bool dynamic = ShapedType::isDynamic(staticLoopExtent(root, tiling.lane));
   if (dynamic)
     sums.push_back(identity(0));

@@ -409,6 +409,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   bool product = llvm::any_of(accesses, [&](const Access &access) {
     return !access.dependsOn(tiling.lane);
   });
+  tiling.asksForRuns = !unit.fetchesAhead;
   if (tiling.reducesLanes) {
     tiling.size = {1, unsigned(std::min<int64_t>(vectors.value_or(4), 4))};
   } else if (product) {

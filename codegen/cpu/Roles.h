@@ -52,6 +52,8 @@ struct Tiling {
   llvm::SmallVector<unsigned> taps; ///< reductions that are unrolled
   unsigned lane = 0;                ///< the loop that vectors go along
   bool reducesLanes = false;        ///< and it is a reduction
+  /// Whether what such a reduction reads of much memory is asked for.
+  bool asksForRuns = true;
   std::optional<unsigned> row;
   std::optional<unsigned> outerRow; ///< of a window that goes two ways
   std::optional<unsigned> shared;   ///< the level that threads share

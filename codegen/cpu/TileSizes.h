@@ -15,6 +15,8 @@ struct VectorUnit {
   bool littleCode = false;
   /// Bytes of the second cache, where the target tells of it; else 0.
   int64_t knownSecondCache = 0;
+  /// Whether runs of memory are fetched soon enough without being asked for.
+  bool fetchesAhead = false;
   /// Whether half a vector takes half the time of a vector.
   bool inHalves = false;
   /// Whether the weights of all kernels are more than a third cache holds, so

@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 fetches-ahead" --split-input-file | FileCheck %s --check-prefix=AHEAD
 
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (j)>
@@ -15,6 +16,10 @@
 // CHECK:             %[[IN:.+]] = arith.addi %[[J]], %c512
 // CHECK:             memref.prefetch %[[X]][%[[I]], %[[IN]]], read, locality<3>, data
 // CHECK-NOT:         memref.prefetch
+// AHEAD-LABEL: func private @large(
+// AHEAD:         vector.store
+// AHEAD-NOT:     memref.prefetch
+// AHEAD:         return
 func.func private @large(%x: tensor<512x1024xf32>, %bias: tensor<1024xf32>, %out: tensor<512x1024xf32>) -> tensor<512x1024xf32> attributes {ktn.kernel = "add"} {
   %y = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
       ins(%x, %bias : tensor<512x1024xf32>, tensor<1024xf32>) outs(%out : tensor<512x1024xf32>) {
@@ -61,6 +66,18 @@ func.func private @small(%x: tensor<32x512xf32>, %out: tensor<32x512xf32>) -> te
 // CHECK:             vector.load %[[X]][%[[LAST]], %[[J]]]
 // CHECK:           }
 // CHECK-COUNT-8:   vector.load %[[X]][%{{.+}}, %c1024] : memref<1024x1034xf32>, vector<10xf32>
+
+// Where nothing has to be asked for, four lines of four runs.
+// AHEAD-LABEL: func private @sum(
+// AHEAD-SAME:    %[[X:[a-z0-9]+]]: memref<1024x1034xf32>,
+// AHEAD:         scf.for %[[I:.+]] = %c0 to %c256 step %c1 iter_args
+// AHEAD:           scf.for %[[J:.+]] = %c0 to %c1024 step %c64 iter_args
+// AHEAD-COUNT-4:     vector.load %[[X]][%[[I]], %{{.+}}]
+// AHEAD:             %[[SECOND:.+]] = arith.addi %[[I]], %c256
+// AHEAD-COUNT-4:     vector.load %[[X]][%[[SECOND]], %{{.+}}]
+// AHEAD-NOT:         memref.prefetch
+// AHEAD:           }
+// AHEAD-COUNT-4:   vector.load %[[X]][%{{.+}}, %c1024] : memref<1024x1034xf32>, vector<10xf32>
 func.func private @sum(%x: tensor<1024x1034xf32>, %out: tensor<f32>) -> tensor<f32> attributes {ktn.kernel = "sum"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<f32>) -> tensor<f32>
@@ -89,6 +106,8 @@ func.func private @sum(%x: tensor<1024x1034xf32>, %out: tensor<f32>) -> tensor<f
 // CHECK:         }
 // CHECK-COUNT-4: vector.load %[[X]][%{{.+}}] : memref<1000003xf32>, vector<16xf32>
 // CHECK:         vector.load %[[X]][%{{.+}}] : memref<1000003xf32>, vector<3xf32>
+// AHEAD-LABEL: func private @line(
+// AHEAD:         scf.for %{{.+}} = %c0 to %c249984 step %c64 iter_args
 func.func private @line(%x: tensor<1000003xf32>, %out: tensor<f32>) -> tensor<f32> attributes {ktn.kernel = "max"} {
   %least = arith.constant 0xFF800000 : f32
   %start = linalg.fill ins(%least : f32) outs(%out : tensor<f32>) -> tensor<f32>
