@@ -63,8 +63,8 @@ struct Tiling {
   std::optional<unsigned> sharedWith;
   int64_t turnsOfShared = 0, turnsWith = 0;
   unsigned lanes = 1; ///< in a vector
-  /// Lanes of the vectors that sums of fewer columns have: half of `lanes` where
-  /// those take half the time.
+  /// Lanes of the vectors that sums of fewer columns have: half of `lanes`
+  /// where those take half the time.
   unsigned fewestLanes = 1;
   TileSize size;
   /// Of how many tiles in a turn of the innermost level the outputs are
@@ -127,9 +127,9 @@ struct Tiling {
   /// side: each is a stream of memory that is fetched ahead for itself.
   unsigned streams = 1;
   unsigned streamsOfOneRow = 1; ///< where there may be one, or more
-  /// Whether what is a little ahead in each of them is asked for: a second cache
-  /// brings it from memory faster than what fetches ahead by itself, but slower
-  /// from a third cache.
+  /// Whether what is a little ahead in each of them is asked for: a second
+  /// cache brings it from memory faster than what fetches ahead by itself, but
+  /// slower from a third cache.
   bool asksAhead = false;
   /// In how many runs side by side weights that come from memory are asked for
   /// (runsAtOnce): those of the next block, or where `tilesOfPrefetch` is 0
