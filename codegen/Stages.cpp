@@ -177,7 +177,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.avx512 = target.avx512;
   result.divides = target.divides;
   result.fetchesAhead = target.fetchesAhead;
-  result.inHalves = target.inHalves;
+  result.halfUnits = target.halfUnits;
   result.halves = target.halves;
   result.winograd = options.winograd;
   result.precision = options.precision;

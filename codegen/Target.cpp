@@ -192,7 +192,7 @@ static void measureVectors(Target &target) {
   // Where it is asked, other loads wait: relu of 4 MB takes 1.17 times as long,
   // of 16 MB, in memory, 1.7 times. Zen 5 has not been tried.
   target.fetchesAhead = target.machine->getTargetCPU() == "znver4";
-  target.inHalves =
+  target.halfUnits =
       hasHalfUnits(target.machine->getTargetCPU(), target.vectorBits);
 }
 

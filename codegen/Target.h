@@ -28,11 +28,10 @@ struct CodeShape {
   bool fma = true;             ///< one instruction multiplies and adds
   bool rounding = true;        ///< one instruction rounds to an integer
   bool avx512 = false;
-  bool divides = false; ///< a vector in less time than four products
-  bool fetchesAhead =
-      false;             ///< runs of memory soon enough, without being asked
-  bool inHalves = false; ///< half a vector takes half the time of a vector
-  bool halves = false;   ///< instructions convert between f16 and f32
+  bool divides = false;      ///< a vector in less time than four products
+  bool fetchesAhead = false; ///< runs of memory, without being asked
+  bool halfUnits = false;    ///< half a vector takes half the time of a vector
+  bool halves = false;       ///< instructions convert between f16 and f32
   DotUnit dots = DotUnit::None;
 };
 

@@ -74,7 +74,7 @@ struct PipelineOptions {
   /// Whether it fetches runs of memory ahead soon enough without being asked.
   bool fetchesAhead = false;
   /// Whether half a vector takes half the time of a vector there.
-  bool inHalves = false;
+  bool halfUnits = false;
   /// Whether instructions convert between f16 and f32.
   bool halves = true;
   /// Whether emitters prefer little code, which is compiled sooner, to the code

@@ -397,7 +397,7 @@ void CopyEmitter::copy(int64_t offset, unsigned width, unsigned down) {
 /// store has to wait for its cache line as a load has, and those behind it wait
 /// with it; loads of what fetches ahead by itself wait as well where an element
 /// is many operations, or others use the same caches. Nearer memory is as fast
-/// with it as without.
+/// with it as without, and some machines are ahead by themselves.
 void CopyEmitter::prefetch(const Position &from, const Position &to,
                            unsigned width, Asked &asked) {
   constexpr int64_t leastBytes = 128 << 10;

@@ -19,7 +19,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   tiles.vectorRegisters = options.vectorRegisters;
   tiles.secondCacheKiB = options.secondCacheKiB;
   tiles.fetchesAhead = options.fetchesAhead;
-  tiles.inHalves = options.inHalves;
+  tiles.halfUnits = options.halfUnits;
   tiles.parallel = options.parallel;
   tiles.winograd = options.winograd;
   tiles.littleCode = options.littleCode;

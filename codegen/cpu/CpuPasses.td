@@ -76,7 +76,7 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "size of the second cache of the target; 0 where it is not known">,
     Option<"fetchesAhead", "fetches-ahead", "bool", "false",
            "the target fetches runs of memory soon enough without being asked">,
-    Option<"inHalves", "in-halves", "bool", "false",
+    Option<"halfUnits", "half-units", "bool", "false",
            "half a vector takes the target half the time of a vector">,
     Option<"parallel", "parallel", "bool", "false",
            "let calls do large kernels in parts">,

@@ -302,7 +302,7 @@ void EmitTiles::runOnOperation() {
   VectorUnit unit = {vectorBits, vectorRegisters, littleCode,
                      int64_t(secondCacheKiB) << 10};
   unit.fetchesAhead = fetchesAhead;
-  unit.inHalves = inHalves;
+  unit.halfUnits = halfUnits;
   unit.farWeights = haveFarWeights(getOperation());
   // Transforms are some thousand instructions.
   Winograd transforms =

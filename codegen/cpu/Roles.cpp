@@ -405,7 +405,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
     vectors = llvm::divideCeil(*columns, tiling.lanes);
   }
   bool halves =
-      unit.inHalves && tiling.lanes == lanesOf(root->getResult(0), unit);
+      unit.halfUnits && tiling.lanes == lanesOf(root->getResult(0), unit);
   tiling.fewestLanes = halves ? tiling.lanes / 2 : tiling.lanes;
   bool product = llvm::any_of(accesses, [&](const Access &access) {
     return !access.dependsOn(tiling.lane);

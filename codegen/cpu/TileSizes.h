@@ -15,13 +15,6 @@ struct VectorUnit {
   bool littleCode = false;
   /// Bytes of the second cache, where the target tells of it; else 0.
   int64_t knownSecondCache = 0;
-  /// Whether runs of memory are fetched soon enough without being asked for.
-  bool fetchesAhead = false;
-  /// Whether half a vector takes half the time of a vector.
-  bool inHalves = false;
-  /// Whether the weights of all kernels are more than a third cache holds, so
-  /// that each call gets its own from memory.
-  bool farWeights = false;
   /// Of others: where vectors have 512 bits it is 1 to 2 MiB, elsewhere mostly
   /// 512 KiB.
   int64_t secondCache() const {
@@ -29,6 +22,13 @@ struct VectorUnit {
       return knownSecondCache;
     return int64_t(bits >= 512 ? 2048 : 512) << 10;
   }
+  /// Whether runs of memory are fetched soon enough without being asked for.
+  bool fetchesAhead = false;
+  /// Whether half a vector takes half the time of a vector.
+  bool halfUnits = false;
+  /// Whether the weights of all kernels are more than a third cache holds, so
+  /// that each call gets its own from memory.
+  bool farWeights = false;
 };
 
 /// Rows times vectors of accumulators; of a window, rows of rows.

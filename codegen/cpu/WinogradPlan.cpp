@@ -223,7 +223,7 @@ private:
   /// What arrives in a slot from where the weights of a model are, and from the
   /// third cache, where little is. Slots are longer where a vector takes two
   /// turns of a unit.
-  int64_t bytesOfSlot() const { return unit.inHalves ? 4 : 2; }
+  int64_t bytesOfSlot() const { return unit.halfUnits ? 4 : 2; }
   int64_t cachedBytesOfSlot() const { return 2 * bytesOfSlot(); }
   TileSize tile(int64_t rows, int64_t stride) const {
     return productTile(rows, vectors(conv.filters),

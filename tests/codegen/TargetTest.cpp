@@ -52,10 +52,10 @@ TEST(ParseTarget, KnowsTheSecondCacheOfSome) {
 }
 
 TEST(ParseTarget, KnowsWhoseVectorsAreComputedInHalves) {
-  EXPECT_TRUE(parse("x86_64-linux-gnu,znver4").inHalves);
-  EXPECT_TRUE(parse("x86_64-linux-gnu,znver1").inHalves);
-  EXPECT_FALSE(parse("x86_64-linux-gnu,znver5").inHalves);
-  EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").inHalves);
+  EXPECT_TRUE(parse("x86_64-linux-gnu,znver4").halfUnits);
+  EXPECT_TRUE(parse("x86_64-linux-gnu,znver1").halfUnits);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver5").halfUnits);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").halfUnits);
 }
 
 TEST(ParseTarget, DoesNotRunOtherMachinesHere) {

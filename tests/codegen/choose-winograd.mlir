@@ -1,5 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=auto" | FileCheck %s
-// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=auto in-halves" | FileCheck %s --check-prefix=HALVES
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=auto half-units" | FileCheck %s --check-prefix=HALVES
 
 #x = affine_map<(n, h, w, k, r, s, c) -> (n, h + r, w + s, c)>
 #w = affine_map<(n, h, w, k, r, s, c) -> (r, s, c, k)>

@@ -1,5 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" | FileCheck %s --check-prefixes=CHECK,WHOLE
-// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 in-halves" | FileCheck %s --check-prefixes=CHECK,HALF
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 half-units" | FileCheck %s --check-prefixes=CHECK,HALF
 
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (k, n)>
