@@ -1,5 +1,6 @@
 //===- EmitTiles.cpp - kernels as register tiles --------------------------===//
 #include "codegen/cpu/Attention.h"
+#include "codegen/cpu/Classifier.h"
 #include "codegen/cpu/CpuPasses.h"
 #include "codegen/cpu/Dots.h"
 #include "codegen/cpu/GateEmitter.h"
@@ -289,11 +290,7 @@ static bool haveFarWeights(ModuleOp module) {
   module.walk([&](arith::ConstantOp op) {
     auto value = dyn_cast<DenseResourceElementsAttr>(op.getValue());
     if (value && seen.insert(value).second)
-      bytes = llvm::SaturatingAdd<uint64_t>(
-          bytes,
-          llvm::SaturatingMultiply<uint64_t>(
-              value.getType().getNumElements(),
-              llvm::divideCeil(value.getType().getElementTypeBitWidth(), 8)));
+      bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesOf(op));
   });
   return bytes > thirdCache;
 }

@@ -404,9 +404,9 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
     tiling.lanes = std::min<uint64_t>(tiling.lanes, fitting);
     vectors = llvm::divideCeil(*columns, tiling.lanes);
   }
-  bool halves =
-      unit.halfUnits && tiling.lanes == lanesOf(root->getResult(0), unit);
-  tiling.fewestLanes = halves ? tiling.lanes / 2 : tiling.lanes;
+  bool isFull = tiling.lanes == lanesOf(root->getResult(0), unit);
+  tiling.fewestLanes =
+      unit.halfUnits && isFull ? tiling.lanes / 2 : tiling.lanes;
   bool product = llvm::any_of(accesses, [&](const Access &access) {
     return !access.dependsOn(tiling.lane);
   });
