@@ -178,6 +178,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.divides = target.divides;
   result.fetchesAhead = target.fetchesAhead;
   result.halfUnits = target.halfUnits;
+  result.storesAtOnce = target.storesAtOnce;
   result.halves = target.halves;
   result.winograd = options.winograd;
   result.precision = options.precision;

@@ -194,6 +194,10 @@ static void measureVectors(Target &target) {
   target.fetchesAhead = target.machine->getTargetCPU() == "znver4";
   target.halfUnits =
       hasHalfUnits(target.machine->getTargetCPU(), target.vectorBits);
+  // A store of 512 bits takes two cycles. Products wait behind 24 in a row for
+  // 42 cycles, behind 12 for 3, and for none where two are between two stores.
+  if (target.machine->getTargetCPU() == "znver4" && target.vectorBits == 512)
+    target.storesAtOnce = 12;
 }
 
 /// Whether the host has every feature that the code may use. Features that the

@@ -75,6 +75,8 @@ struct PipelineOptions {
   bool fetchesAhead = false;
   /// Whether half a vector takes half the time of a vector there.
   bool halfUnits = false;
+  /// How many stores in a row do not hold up products behind them; 0 for any.
+  unsigned storesAtOnce = 0;
   /// Whether instructions convert between f16 and f32.
   bool halves = true;
   /// Whether emitters prefer little code, which is compiled sooner, to the code

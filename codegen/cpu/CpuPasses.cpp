@@ -20,6 +20,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   tiles.secondCacheKiB = options.secondCacheKiB;
   tiles.fetchesAhead = options.fetchesAhead;
   tiles.halfUnits = options.halfUnits;
+  tiles.storesAtOnce = options.storesAtOnce;
   tiles.parallel = options.parallel;
   tiles.winograd = options.winograd;
   tiles.littleCode = options.littleCode;

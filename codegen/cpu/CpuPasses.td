@@ -78,6 +78,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "the target fetches runs of memory soon enough without being asked">,
     Option<"halfUnits", "half-units", "bool", "false",
            "half a vector takes the target half the time of a vector">,
+    Option<"storesAtOnce", "stores-at-once", "unsigned", "0",
+           "stores in a row that do not hold up products; 0 for any number">,
     Option<"parallel", "parallel", "bool", "false",
            "let calls do large kernels in parts">,
     Option<"littleCode", "little-code", "bool", "false",

@@ -185,10 +185,12 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
   if (!tiling)
     return false;
   axis = sharedAxis(*tiling, outputs.front());
-  if (tiling->reducesLanes)
+  if (tiling->reducesLanes) {
     emitLaneReduction(kernel, root, *tiling, outputs);
-  else
+  } else {
+    startWithAddend(kernel, root, *tiling);
     emitTiles(kernel, root, *tiling, outputs);
+  }
   return true;
 }
 
@@ -300,6 +302,7 @@ void EmitTiles::runOnOperation() {
                      int64_t(secondCacheKiB) << 10};
   unit.fetchesAhead = fetchesAhead;
   unit.halfUnits = halfUnits;
+  unit.storesAtOnce = storesAtOnce;
   unit.farWeights = haveFarWeights(getOperation());
   // Transforms are some thousand instructions.
   Winograd transforms =

@@ -130,7 +130,7 @@ private:
   mlir::Location location;
   llvm::DenseMap<mlir::Value, mlir::Value> memrefs;
   mlir::IRMapping scalars;
-  std::map<int64_t, mlir::Value> constants; ///< a DenseMap lacks two keys
+  std::map<int64_t, mlir::Value> constants;    ///< a DenseMap lacks two keys
   llvm::SmallDenseSet<unsigned> sharedColumns; ///< numbers of arguments
   bool inParts = false;
   int64_t mostParts = 1; ///< that are not empty

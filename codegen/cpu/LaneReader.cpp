@@ -516,20 +516,20 @@ Value LaneReader::loadHalf(const Packed &packed, SmallVector<Value> place,
   Location loc = kernel.loc();
   bool isSecond = getConstantIntValue(place.back()) != 0;
   place.back() = kernel.index(0);
-  Value both = vector::BitCastOp::create(
-      b, loc, VectorType::get(width, b.getI32Type()),
-      loadVector(packed.memref, place, 2 * width));
+  Value both =
+      vector::BitCastOp::create(b, loc, VectorType::get(width, b.getI32Type()),
+                                loadVector(packed.memref, place, 2 * width));
   auto constant = [&](uint32_t bits) -> Value {
     auto type = cast<VectorType>(both.getType());
     return arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(type, APInt(32, bits)));
   };
   Value bits =
-      isSecond
-          ? arith::AndIOp::create(b, loc, both, constant(0xffff0000)).getResult()
-          : arith::ShLIOp::create(b, loc, both, constant(16)).getResult();
-  return arith::BitcastOp::create(
-      b, loc, VectorType::get(width, b.getF32Type()), bits);
+      isSecond ? arith::AndIOp::create(b, loc, both, constant(0xffff0000))
+                     .getResult()
+               : arith::ShLIOp::create(b, loc, both, constant(16)).getResult();
+  return arith::BitcastOp::create(b, loc,
+                                  VectorType::get(width, b.getF32Type()), bits);
 }
 
 void LaneReader::write(Lanes lanes, Value memref, ArrayRef<AffineExpr> position,

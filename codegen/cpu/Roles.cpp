@@ -411,6 +411,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
     return !access.dependsOn(tiling.lane);
   });
   tiling.asksForRuns = !unit.fetchesAhead;
+  tiling.storesAtOnce = unit.storesAtOnce;
   if (tiling.reducesLanes) {
     tiling.size = {1, unsigned(std::min<int64_t>(vectors.value_or(4), 4))};
   } else if (product) {

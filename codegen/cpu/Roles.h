@@ -67,6 +67,7 @@ struct Tiling {
   /// where those take half the time.
   unsigned fewestLanes = 1;
   TileSize size;
+  unsigned storesAtOnce = 0; ///< VectorUnit::storesAtOnce
   /// Of how many tiles in a turn of the innermost level the outputs are
   /// computed together, if that takes functions.
   int64_t tilesOfGroup = 1;

@@ -36,6 +36,12 @@ bool holdsSums(mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs);
 std::optional<unsigned> loopOfBackwardTiles(mlir::linalg::GenericOp root,
                                             const Tiling &tiling);
 
+/// Lets the sums of `root` begin with what is added to them when they are
+/// complete, a number for each column: one operation less for each sum, of so
+/// many at the end of a tile.
+void startWithAddend(Kernel &kernel, mlir::linalg::GenericOp root,
+                     const Tiling &tiling);
+
 /// Emits the loops of `root` as `tiling` says; each tile is a rectangle of
 /// rows and vectors of columns, from which the outputs are computed and stored.
 void emitTiles(Kernel &kernel, mlir::linalg::GenericOp root,

@@ -149,7 +149,7 @@ Value TileEmitter::inColumn(Value sum, unsigned column) {
 }
 
 /// Computes the outputs from the sums, rows by columns by results.
-void TileEmitter::finishTile(ValueRange sums) {
+void TileEmitter::finishTile(Sums sums) {
   bool functions = finishesWithFunctions();
   if (firstOfGroup)
     return storeSums(sums);
@@ -160,7 +160,8 @@ void TileEmitter::finishTile(ValueRange sums) {
   SmallVector<AffineExpr> taps(root.getNumLoops());
   size_t results = root.getNumResults();
   unsigned most = functions ? chainsAtOnce() : 1;
-  for (unsigned row = 0; row < rows(); ++row)
+  for (unsigned row = 0; row < rows(); ++row) {
+    completeRow(row, sums);
     for (unsigned column = 0; column < columns.size();) {
       unsigned width = columns[column].width;
       SmallVector<SumsAt> vectors;
@@ -176,6 +177,8 @@ void TileEmitter::finishTile(ValueRange sums) {
       }
       finishVectors(vectors, width);
     }
+    endRow();
+  }
 }
 
 /// Of how many tiles behind each other along `loop` the outputs are computed
@@ -221,18 +224,22 @@ AffineExpr TileEmitter::placeOfSums(AffineExpr row, int64_t column) {
   return canonical(row * length + along);
 }
 
-void TileEmitter::storeSums(ValueRange sums) {
-  auto next = sums.begin();
-  for (unsigned row = 0; row < rows(); ++row)
+void TileEmitter::storeSums(Sums sums) {
+  size_t next = 0;
+  for (unsigned row = 0; row < rows(); ++row) {
+    completeRow(row, sums);
     for (const Column &column : columns)
       for (Value place : memoryOfSums()) {
         AffineExpr ofRow = getAffineConstantExpr(row, b.getContext());
         Value at = reader.at(placeOfSums(ofRow, column.offset));
-        if (isa<VectorType>((*next).getType()))
-          vector::StoreOp::create(b, loc, *next++, place, at);
+        Value sum = sums[next++];
+        if (isa<VectorType>(sum.getType()))
+          vector::StoreOp::create(b, loc, sum, place, at);
         else
-          memref::StoreOp::create(b, loc, *next++, place, at);
+          memref::StoreOp::create(b, loc, sum, place, at);
       }
+    endRow();
+  }
 }
 
 /// Computes the outputs of `count` rows from their sums in memory. In loops of

@@ -1,8 +1,9 @@
 //===- TileLoops.h - the loops around register tiles ------------*- C++ -*-===//
 //
-// What TileEmitter.cpp (the loops), TileSums.cpp (the tiles), TileFinish.cpp
-// (their outputs), TileBlocks.cpp (the operand in blocks), TileCopies.cpp and
-// WindowCopies.cpp (rows that are copied) share.
+// What TileEmitter.cpp (the loops), TileSums.cpp (the tiles), TileEnds.cpp
+// (their last steps), TileFinish.cpp (their outputs), TileBlocks.cpp (the
+// operand in blocks), TileCopies.cpp and WindowCopies.cpp (rows that are
+// copied) share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_TILELOOPS_H
@@ -138,10 +139,16 @@ private:
   void emitTile();
   Sums startSums();
   Sums readSums();
-  void writeSums(mlir::ValueRange sums);
+  void writeSums(Sums sums);
   mlir::Value destinationTensor();
-  Sums reduce(llvm::ArrayRef<unsigned> loops, mlir::ValueRange sums);
+  Sums reduce(llvm::ArrayRef<unsigned> loops, mlir::ValueRange sums,
+              bool endsByRow);
   Sums step(mlir::ValueRange sums);
+  void askInStep();
+  int64_t stepsByRow();
+  mlir::Value withoutLastSteps(mlir::Value end);
+  void completeRow(unsigned row, Sums &sums);
+  void endRow();
   struct Tap {
     llvm::SmallVector<mlir::AffineExpr> taps;
     unsigned row;
@@ -149,14 +156,20 @@ private:
     llvm::SmallVector<int64_t> place; ///< what it reads
   };
   llvm::SmallVector<Tap> tapsOfRows();
+  void multiply(const Tap &tap, llvm::MutableArrayRef<mlir::Value> sums);
+  void multiply(const Tap &tap, unsigned column,
+                llvm::MutableArrayRef<mlir::Value> sums);
+  bool readsTwice();
+  Sums stepReadingTwice(Sums sums);
+  mlir::Value hidden(mlir::Value value);
   void
   forEachTap(llvm::function_ref<void(llvm::ArrayRef<mlir::AffineExpr>)> body);
   Position pointOf(unsigned row, unsigned column,
                    llvm::ArrayRef<mlir::AffineExpr> taps);
-  void finishTile(mlir::ValueRange sums);
+  void finishTile(Sums sums);
   int64_t tilesFinishedTogether(unsigned loop);
   mlir::AffineExpr placeOfSums(mlir::AffineExpr row, int64_t column);
-  void storeSums(mlir::ValueRange sums);
+  void storeSums(Sums sums);
   void finishRows(mlir::Value count);
   void finishColumns(mlir::Value count);
   /// The sums of a vector of columns, and where they are.
@@ -200,6 +213,9 @@ private:
   // first row that is there.
   mlir::Value copies, firstOfCopies, firstRowCopied;
   Sums windows; ///< memory of what windows read of blocks
+
+  /// The steps that the tile makes row by row, behind the loop of the others.
+  Sums lastSteps;
 
   // A reduction in blocks.
   std::pair<mlir::Value, mlir::Value>

@@ -373,9 +373,9 @@ Value TileEmitter::placeOfWeights(unsigned column) {
       atPoint(root.getMatchingIndexingMap(tiling.blocked).getResults(),
               pointOf(0, column, taps));
   Value place;
-  for (auto [index, extent] : llvm::zip_equal(
-           reader.placeOf(packed, position),
-           cast<MemRefType>(packed.memref.getType()).getShape())) {
+  for (auto [index, extent] :
+       llvm::zip_equal(reader.placeOf(packed, position),
+                       cast<MemRefType>(packed.memref.getType()).getShape())) {
     if (place)
       place = arith::MulIOp::create(b, loc, place, kernel.index(extent));
     place = place ? arith::AddIOp::create(b, loc, place, index) : index;
@@ -394,8 +394,8 @@ void TileEmitter::prefetchStreams() {
   for (unsigned column = 0; column < columns.size(); ++column) {
     if (columns[column].offset * bytes % lineBytes != 0)
       continue;
-    Value ahead = kernel.plus(placeOfWeights(column),
-                              kernel.index(aheadBytes / bytes));
+    Value ahead =
+        kernel.plus(placeOfWeights(column), kernel.index(aheadBytes / bytes));
     memref::PrefetchOp::create(b, loc, flattened(memref), least(ahead, last),
                                /*isWrite=*/false, /*localityHint=*/2,
                                /*isDataCache=*/true);
@@ -586,8 +586,8 @@ bool TileEmitter::asksForPlaces(const Output &output) {
   auto type = cast<MemRefType>(output.destination.getType());
   if (!tiling.row || rows() < leastRows || tiling.outerRow ||
       !tiling.taps.empty() || tiling.reducesLanes || isPartOfSums ||
-      tiling.inBlocks() != tiling.asksForSums ||
-      tiling.reductions.empty() || type.getElementTypeBitWidth() < 8)
+      tiling.inBlocks() != tiling.asksForSums || tiling.reductions.empty() ||
+      type.getElementTypeBitWidth() < 8)
     return false;
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   for (int64_t size : type.getShape())

@@ -26,6 +26,9 @@ struct VectorUnit {
   bool fetchesAhead = false;
   /// Whether half a vector takes half the time of a vector.
   bool halfUnits = false;
+  /// How many stores one after the other do not hold up the products behind
+  /// them; 0 for any number.
+  unsigned storesAtOnce = 0;
   /// Whether the weights of all kernels are more than a third cache holds, so
   /// that each call gets its own from memory.
   bool farWeights = false;

@@ -2,6 +2,7 @@
 #include "codegen/cpu/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -122,8 +123,10 @@ void TileEmitter::emitTile() {
   LaneReader::Scope scope(reader);
   auto reductions =
       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions);
+  lastSteps.clear();
+  bool endsByRow = stepsByRow() != 0;
   if (!tiling.inBlocks() || isPartOfSums)
-    return finishTile(reduce(reductions, startSums()));
+    return finishTile(reduce(reductions, startSums(), endsByRow));
   auto either = [&](bool last, TypeRange types, llvm::function_ref<Sums()> then,
                     llvm::function_ref<Sums()> otherwise) {
     auto branch = scf::IfOp::create(b, loc, types, isAtEnd(last),
@@ -149,7 +152,7 @@ void TileEmitter::emitTile() {
   Sums sums = either(
       /*last=*/false, types, [&] { return startSums(); },
       [&] { return readSums(); });
-  sums = reduce(reductions, sums);
+  sums = reduce(reductions, sums, endsByRow);
   either(
       /*last=*/true, {}, [&] { return finishTile(sums), Sums(); },
       [&] { return writeSums(sums), Sums(); });
@@ -195,19 +198,24 @@ TileEmitter::Sums TileEmitter::readSums() {
   return sums;
 }
 
-void TileEmitter::writeSums(ValueRange sums) {
+void TileEmitter::writeSums(Sums sums) {
   const Output &output = outputs[0];
-  auto next = sums.begin();
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  for (unsigned row = 0; row < rows(); ++row)
+  for (unsigned row = 0; row < rows(); ++row) {
+    completeRow(row, sums);
     for (unsigned column = 0; column < columns.size(); ++column)
-      reader.write({*next++, {}}, output.destination,
+      reader.write({sums[row * columns.size() + column], {}},
+                   output.destination,
                    atPoint(output.place, pointOf(row, column, taps)),
                    columns[column].width);
+    endRow();
+  }
 }
 
-TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
-                                      ValueRange sums) {
+/// The sums of all turns of `loops`, from `sums` on; without the last steps,
+/// which are remembered, where they are made row by row.
+TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops, ValueRange sums,
+                                      bool endsByRow) {
   if (loops.empty())
     return step(sums);
   Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
@@ -218,9 +226,20 @@ TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops,
                     [&](Value iv, ValueRange inner) {
                       LaneReader::Scope scope(reader);
                       reader.bind(loops[0], iv);
-                      return reduce(loops.drop_front(), inner);
+                      return reduce(loops.drop_front(), inner,
+                                    /*endsByRow=*/false);
                     });
   };
+  if (endsByRow && loops.size() > 1) {
+    int64_t last = staticLoopExtent(root, loops[0]) - 1;
+    Sums before(sums);
+    if (last > 0)
+      before = steps(from, kernel.index(last), sums);
+    reader.bind(loops[0], kernel.index(last));
+    return reduce(loops.drop_front(), before, endsByRow);
+  }
+  if (endsByRow)
+    to = withoutLastSteps(to);
   // Of many steps only the first ones ask for lines of this tile.
   int64_t first = loops.size() == 1 ? stepsThatAsk() : 0;
   if (first == 0)
@@ -282,10 +301,8 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
   return all;
 }
 
-/// One step of the reduction: all taps for all rows and columns.
-TileEmitter::Sums TileEmitter::step(ValueRange start) {
-  Sums sums(start);
-  unsigned results = root.getNumResults();
+/// Asks for what a step of the reduction asks for.
+void TileEmitter::askInStep() {
   if (tiling.tilesOfPrefetch != 0)
     prefetch();
   if (tiling.rowsAhead)
@@ -304,23 +321,85 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     prefetchStreams();
   if (tiling.runs > 1 && tiling.tilesOfPrefetch == 0)
     prefetchWindow();
+}
+
+/// A tap of a row for all columns, in the `sums` of the tile.
+void TileEmitter::multiply(const Tap &tap, MutableArrayRef<Value> sums) {
+  for (unsigned column = 0; column < columns.size(); ++column)
+    multiply(tap, column, sums);
+}
+
+/// A tap of a row for one of the columns.
+void TileEmitter::multiply(const Tap &tap, unsigned column,
+                           MutableArrayRef<Value> sums) {
+  unsigned results = root.getNumResults();
+  auto *next = sums.begin() + (tap.row * columns.size() + column) * results;
+  SmallVector<Lanes> old;
+  for (unsigned result = 0; result < results; ++result)
+    old.push_back({next[result], {}});
+  unsigned width = sumWidth(column);
+  SmallVector<Lanes> values =
+      reader.evaluate(root, pointOf(tap.row, column, tap.taps), old, width);
+  for (const Lanes &value : values)
+    *next++ = reader.materialize(value, width);
+}
+
+/// Whether each row is read again for a second vector of columns. Where units
+/// have half the width of vectors, a scalar that is broadcast to a vector takes
+/// two of the slots of three units that products take two of, or one for half a
+/// vector: with one and a half products a row it would be the fifth of five,
+/// and as an operand of each product it takes none.
+bool TileEmitter::readsTwice() {
+  unsigned bits =
+      getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
+  return tiling.fewestLanes < tiling.lanes && tiling.row &&
+         bits * tiling.lanes >= 512 && // others have no such operands
+         tiling.taps.empty() && !tiling.reductions.empty() && !copies &&
+         !widens && columns.size() == 2 && sumWidth(0) == tiling.lanes &&
+         sumWidth(1) == tiling.fewestLanes;
+}
+
+/// A step of the reduction, of which the second column finds the rows by an
+/// index that nobody knows to be the same.
+TileEmitter::Sums TileEmitter::stepReadingTwice(Sums sums) {
+  unsigned loop = tiling.reductions.back();
+  Value at = reader.at(getAffineDimExpr(loop, b.getContext()));
+  SmallVector<AffineExpr> taps(root.getNumLoops());
+  Value other = hidden(at);
+  for (unsigned row = 0; row < rows(); ++row)
+    for (unsigned column = 0; column < columns.size(); ++column) {
+      LaneReader::Scope scope(reader);
+      reader.bind(loop, column == 0 ? at : other);
+      multiply({taps, row, row, {}}, column, sums);
+    }
+  return sums;
+}
+
+/// An index that is `value`, of which the compiler does not know that.
+Value TileEmitter::hidden(Value value) {
+  Type type = b.getI64Type();
+  Value number = arith::IndexCastOp::create(b, loc, type, value);
+  number = LLVM::InlineAsmOp::create(
+               b, loc, type, number, /*asm_string=*/"",
+               /*constraints=*/"=r,0", /*has_side_effects=*/false,
+               /*is_align_stack=*/false, LLVM::TailCallKind::None,
+               /*asm_dialect=*/{}, /*operand_attrs=*/{})
+               .getRes();
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+}
+
+/// One step of the reduction: all taps for all rows and columns.
+TileEmitter::Sums TileEmitter::step(ValueRange start) {
+  Sums sums(start);
+  askInStep();
   if (copies)
     readCopies();
   if (widens)
     storeColumns(startOfPanel);
-  for (const Tap &tap : tapsOfRows()) {
-    auto next = sums.begin() + tap.row * columns.size() * results;
-    for (unsigned column = 0; column < columns.size(); ++column) {
-      SmallVector<Lanes> old;
-      for (unsigned result = 0; result < results; ++result)
-        old.push_back({next[result], {}});
-      unsigned width = sumWidth(column);
-      SmallVector<Lanes> values =
-          reader.evaluate(root, pointOf(tap.row, column, tap.taps), old, width);
-      for (const Lanes &value : values)
-        *next++ = reader.materialize(value, width);
-    }
-  }
+  if (readsTwice())
+    return stepReadingTwice(sums);
+  for (const Tap &tap : tapsOfRows())
+    multiply(tap, sums);
   return sums;
 }
 

@@ -58,6 +58,13 @@ TEST(ParseTarget, KnowsWhoseVectorsAreComputedInHalves) {
   EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").halfUnits);
 }
 
+TEST(ParseTarget, KnowsWhereStoresHoldUpProducts) {
+  EXPECT_EQ(parse("x86_64-linux-gnu,znver4").storesAtOnce, 12u);
+  EXPECT_EQ(parse("x86_64-linux-gnu,znver4,-avx512f").storesAtOnce, 0u);
+  EXPECT_EQ(parse("x86_64-linux-gnu,znver5").storesAtOnce, 0u);
+  EXPECT_EQ(parse("x86-64-v4").storesAtOnce, 0u);
+}
+
 TEST(ParseTarget, DoesNotRunOtherMachinesHere) {
 #ifdef __x86_64__
   EXPECT_FALSE(parse("aarch64-linux-gnu").runsHere);

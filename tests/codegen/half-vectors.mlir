@@ -11,6 +11,9 @@
 // CHECK-SAME:    ktn.packed = {block = 32 : i64, dim = 1 : i64}
 // WHOLE:         scf.for {{.+}} -> ({{(vector<16xf32>(, )?)+}})
 // HALF:          scf.for {{.+}} -> ({{(vector<16xf32>, vector<8xf32>(, )?)+}})
+// Rows are read for each of them: an operand of a product is broadcast at no
+// cost, a register is not.
+// HALF:          llvm.inline_asm "", "=r,0"
 func.func private @vector_and_half(%x: tensor<84x64xf32>, %w: tensor<64x24xf32> {ktn.constant}, %out: tensor<84x24xf32>) -> tensor<84x24xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<84x24xf32>) -> tensor<84x24xf32>
