@@ -45,6 +45,7 @@ private:
   void emitLoops(unsigned dim);
   int64_t shareStep(unsigned dim);
   void alongLane();
+  void askForRow();
   void copy(int64_t offset, unsigned width, unsigned down = 0);
   void forEachRepeat(llvm::function_ref<void(ArrayRef<int64_t>)> body);
   using Asked = SmallVector<std::pair<Value, Position>>;
@@ -283,7 +284,48 @@ void CopyEmitter::emitLoops(unsigned dim) {
   });
 }
 
+/// Asks for what a later row gathers, as one of an embedding: nobody else knows
+/// where that is.
+void CopyEmitter::askForRow() {
+  constexpr int64_t mostAhead = 16, mostBytes = 1 << 10, leastBytes = 1 << 20;
+  constexpr int64_t leastOfRow = 256; // shorter ones are loaded together anyway
+  std::optional<unsigned> outer;
+  for (unsigned dim = 0; dim < *lane; ++dim)
+    if (shape[dim] != 1 && !llvm::is_contained(repeated, dim))
+      outer = dim;
+  if (!outer || lane == shared || unit.littleCode || !transposed.empty() ||
+      ShapedType::isDynamic(shape[*lane]))
+    return;
+  // For the first rows nobody has asked.
+  int64_t ahead = mostAhead;
+  if (!ShapedType::isDynamic(shape[*outer]))
+    ahead = std::min<int64_t>(ahead, llvm::divideCeil(shape[*outer], 4));
+  for (const Copy &copy : copies) {
+    auto op = copy.source.getDefiningOp<linalg::GenericOp>();
+    int64_t bytes =
+        bytesOfElement(cast<MemRefType>(copy.destination.getType()));
+    if (!op || op.getBody()->getOps<tensor::ExtractOp>().empty() ||
+        shape[*lane] * bytes < leastOfRow || bytes == 0)
+      continue;
+    LaneReader::Scope scope(reader);
+    Value row = reader.at(getAffineDimExpr(*outer, b.getContext()));
+    Value last = arith::SubIOp::create(b, loc, size(*outer), kernel.index(1));
+    row = kernel.least(kernel.plus(row, kernel.index(ahead)), last);
+    reader.bind(*outer, row);
+    reader.bind(*lane, kernel.index(0));
+    Position position;
+    for (unsigned dim = 0; dim < shape.size(); ++dim)
+      position.push_back(shape[dim] == 1 || llvm::is_contained(repeated, dim)
+                             ? getAffineConstantExpr(0, b.getContext())
+                             : getAffineDimExpr(dim, b.getContext()));
+    reader.askForExtracted(copy.source, position,
+                           std::min(shape[*lane], mostBytes / bytes),
+                           leastBytes);
+  }
+}
+
 void CopyEmitter::alongLane() {
+  askForRow();
   int64_t extent = shape[*lane];
   bool dynamic = ShapedType::isDynamic(extent);
   auto loop = [&](Value from, Value to, int64_t step, unsigned width) {

@@ -66,6 +66,23 @@ std::optional<Lanes> LaneReader::indexArithmetic(Operation &op,
   return std::nullopt;
 }
 
+/// Whether what is at `position` of `tensor` is to be asked for, not read.
+bool LaneReader::isAskedFor(Value tensor, ArrayRef<AffineExpr> position) {
+  auto type = cast<MemRefType>(kernel.memrefOf(tensor).getType());
+  int64_t bytes = bytesOfElement(type);
+  return bytes != 0 && type.hasStaticShape() &&
+         type.getNumElements() >= asked->leastBytes / bytes &&
+         laneAccess(type, position, *lane) == LaneAccess::Contiguous;
+}
+
+void LaneReader::askForExtracted(Value tensor, ArrayRef<AffineExpr> position,
+                                 unsigned width, int64_t leastBytes) {
+  Scope scope(*this);
+  asked = {width, leastBytes};
+  read(tensor, position, width);
+  asked.reset();
+}
+
 /// Element of `tensor` at computed indices: a read when all are known, else
 /// lane by lane.
 Lanes LaneReader::extract(Value tensor, ArrayRef<Lanes> position,
@@ -76,6 +93,13 @@ Lanes LaneReader::extract(Value tensor, ArrayRef<Lanes> position,
       known.push_back(at.index);
     else if (!isa<VectorType>(at.value.getType()))
       known.push_back(symbol(at.value));
+  }
+  if (known.size() == position.size() && asked && isAskedFor(tensor, known)) {
+    prefetch(kernel.memrefOf(tensor), known, /*ahead=*/0, asked->width,
+             /*isWrite=*/false, /*locality=*/2);
+    Type element = getElementTypeOrSelf(tensor);
+    return {arith::ConstantOp::create(b, kernel.loc(), b.getZeroAttr(element)),
+            {}};
   }
   if (known.size() == position.size())
     return read(tensor, known, width);

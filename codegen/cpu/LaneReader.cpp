@@ -563,14 +563,15 @@ int64_t bytesOfElement(MemRefType type) {
 }
 
 void LaneReader::prefetch(Value memref, ArrayRef<AffineExpr> position,
-                          unsigned ahead, unsigned width, bool isWrite) {
+                          unsigned ahead, unsigned width, bool isWrite,
+                          unsigned locality) {
   constexpr unsigned line = 64;
   int64_t bytes = bytesOfElement(cast<MemRefType>(memref.getType()));
   auto ofLine = unsigned(line / bytes);
   for (unsigned number = 0; number < width; number += ofLine)
     memref::PrefetchOp::create(b, kernel.loc(), memref,
                                at(atLane(position, ahead + number)), isWrite,
-                               /*localityHint=*/3, /*isDataCache=*/true);
+                               locality, /*isDataCache=*/true);
 }
 
 Value LaneReader::materialize(Lanes lanes, unsigned width) {

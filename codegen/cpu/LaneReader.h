@@ -90,7 +90,14 @@ public:
   /// Asks for the cache lines of `width` elements of `memref`, contiguous along
   /// the lane, that begin `ahead` lanes behind `position`.
   void prefetch(mlir::Value memref, llvm::ArrayRef<mlir::AffineExpr> position,
-                unsigned ahead, unsigned width, bool isWrite);
+                unsigned ahead, unsigned width, bool isWrite,
+                unsigned locality = 3);
+  /// Asks for what computing `tensor` at `position` reads at computed indices:
+  /// the first `width` elements along the lane of each such run, into the
+  /// second cache. Of a tensor of less than `leastBytes` nothing.
+  void askForExtracted(mlir::Value tensor,
+                       llvm::ArrayRef<mlir::AffineExpr> position,
+                       unsigned width, int64_t leastBytes);
   /// Results of the body of `op` at the loop positions `dims`.
   llvm::SmallVector<Lanes> evaluate(mlir::linalg::GenericOp op,
                                     llvm::ArrayRef<mlir::AffineExpr> dims,
@@ -182,6 +189,8 @@ private:
   bool isVector(const Lanes &lanes) const;
   Lanes compute(mlir::Operation &op, llvm::ArrayRef<Lanes> operands,
                 unsigned width);
+  bool isAskedFor(mlir::Value tensor,
+                  llvm::ArrayRef<mlir::AffineExpr> position);
   Lanes extract(mlir::Value tensor, llvm::ArrayRef<Lanes> position,
                 unsigned width);
   mlir::Value divide(mlir::Value vector, mlir::Value divisor, unsigned width);
@@ -192,6 +201,12 @@ private:
 
   Kernel &kernel;
   mlir::OpBuilder &b;
+  /// What extract() asks for in place of reading it.
+  struct Asked {
+    unsigned width;
+    int64_t leastBytes;
+  };
+  std::optional<Asked> asked;
   std::optional<unsigned> lane;
   llvm::SmallVector<mlir::Value> coordinates, symbols;
   llvm::SmallVector<Memory> scopes;
