@@ -197,10 +197,12 @@ void PlanRewriter::emitCopies(Operation *before) {
   }
 }
 
-/// Beside memrefs for tensors kernels may take sizes and memory to work in.
+/// Beside memrefs for tensors kernels may take sizes, memory to work in, and what
+/// they only ask for.
 static bool isTensor(func::FuncOp callee, OpOperand &operand) {
   return isa<MemRefType>(operand.get().getType()) &&
          !callee.getArgAttr(operand.getOperandNumber(), "ktn.scratch") &&
+         !callee.getArgAttr(operand.getOperandNumber(), "ktn.ahead") &&
          !callee.getArgAttr(operand.getOperandNumber(), "ktn.kept");
 }
 

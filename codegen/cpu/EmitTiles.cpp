@@ -10,6 +10,7 @@
 #include "codegen/cpu/PlainLoops.h"
 #include "codegen/cpu/RowEmitter.h"
 #include "codegen/cpu/TileEmitter.h"
+#include "codegen/cpu/WeightsAhead.h"
 #include "codegen/cpu/Winograd.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -311,11 +312,16 @@ void EmitTiles::runOnOperation() {
   // Shared among threads, little work is done a few microseconds sooner.
   if (parallel && !littleCode)
     parts = mostPartsOfKernels(getOperation());
+  llvm::StringMap<WeightsAhead> ahead;
+  if (!littleCode)
+    ahead = findWeightsAhead(getOperation());
   auto calls = firstCallsOf(getOperation());
   for (func::FuncOp func : kernelsInOrder(getOperation(), calls)) {
     if (failed(verifyKernel(func)))
       return signalPassFailure();
     Kernel kernel(func);
+    if (auto asked = ahead.find(func.getName()); asked != ahead.end())
+      kernel.allowAsking(asked->getValue().from, asked->getValue().bytes);
     if (parts.lookup(func.getName()) > 1) {
       kernel.allowParts();
       findSharedColumns(kernel, calls.lookup(func.getName()));
@@ -330,7 +336,8 @@ void EmitTiles::runOnOperation() {
     }
     kernel.finish();
   }
-  if (failed(adaptKernelCalls(getOperation())))
+  typeWeightsAhead(getOperation(), ahead);
+  if (failed(adaptKernelCalls(getOperation(), ahead)))
     return signalPassFailure();
 }
 

@@ -316,6 +316,17 @@ Value Kernel::addSharedScratch(Type type, int64_t count) {
   return target.getArgument(number);
 }
 
+Value Kernel::addWeightsAhead() {
+  if (bytesToAsk == 0)
+    return {};
+  unsigned number = source.getNumArguments();
+  auto attrs = b.getDictionaryAttr(
+      b.getNamedAttr(aheadAttr, UnitAttr::get(b.getContext())));
+  (void)target.insertArgument(number, MemRefType::get({0}, b.getI8Type()),
+                              attrs, location);
+  return target.getArgument(number);
+}
+
 Value Kernel::goesBack() {
   Type byte = b.getI8Type();
   unsigned number = source.getNumArguments();

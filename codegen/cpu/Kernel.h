@@ -116,6 +116,17 @@ public:
   /// some of the parts go forth. To be called once, where a call comes by once.
   mlir::Value goesBack();
 
+  /// Tells of weights of a later kernel that this one has time to ask for: so
+  /// many bytes from `from` on. And takes them as an argument, whose type is
+  /// told later; null where there are none. To be called once.
+  void allowAsking(int64_t from, int64_t bytes) {
+    firstToAsk = from;
+    bytesToAsk = bytes;
+  }
+  int64_t firstAhead() const { return firstToAsk; }
+  int64_t bytesAhead() const { return bytesToAsk; }
+  mlir::Value addWeightsAhead();
+
   /// Ends the new body and puts the function in the place of the old one.
   mlir::func::FuncOp finish();
   /// Forgets all that was emitted and starts again with an empty body.
@@ -137,6 +148,7 @@ private:
   int64_t enoughParts = 0;
   bool takesPiece = false; ///< of scratch memory
   int64_t turns = 1;
+  int64_t firstToAsk = 0, bytesToAsk = 0;
 };
 
 /// The attribute of an argument that is memory for the call to work in. A
@@ -154,6 +166,10 @@ inline constexpr llvm::StringLiteral turnsMark = "ktn-turns";
 /// The attribute of an argument that is memory in which a call leaves something
 /// for the next one, if that gets the same arena; and of the tensor for it.
 inline constexpr llvm::StringLiteral keptAttr = "ktn.kept";
+
+/// The attribute of an argument that the kernel does not read, but asks for:
+/// weights of a later kernel (codegen/cpu/WeightsAhead).
+inline constexpr llvm::StringLiteral aheadAttr = "ktn.ahead";
 
 /// Attributes of a kernel that can be done in parts: how many are worth it, and
 /// the same to be found in LLVM IR.

@@ -174,7 +174,16 @@ static Value countParts(OpBuilder &b, func::CallOp call, int64_t most,
   return arith::MaxUIOp::create(b, loc, parts, constant(1));
 }
 
+/// The weights that `call` asks for, in front of it.
+static Value weightsFor(func::CallOp call, const WeightsAhead &ahead) {
+  Operation *constant = ahead.weights.getDefiningOp();
+  if (call->isBeforeInBlock(constant))
+    constant->moveBefore(call);
+  return ahead.weights;
+}
+
 static void adaptCall(func::CallOp call, func::FuncOp kernel,
+                      const llvm::StringMap<WeightsAhead> &ahead,
                       PartCounter &counter) {
   OpBuilder b(call);
   Location loc = call.getLoc();
@@ -198,6 +207,10 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel,
       // A call of all parts has the first piece.
       if (kernel->hasAttr(partsAttr) && !isShared)
         arguments.push_back(arith::ConstantIndexOp::create(b, loc, 0));
+    } else if (kernel.getArgAttr(number, aheadAttr)) {
+      Value weights =
+          weightsFor(call, ahead.find(call.getCallee())->getValue());
+      arguments.push_back(cast(weights, kernel.getArgumentTypes()[number]));
     } else if (kernel.getArgAttr(number, turnAttr)) {
       arguments.push_back(arith::ConstantIndexOp::create(b, loc, 0));
     } else if (kernel.getArgAttr(number, keptAttr)) {
@@ -253,7 +266,8 @@ static LogicalResult verifyDestinations(func::CallOp call) {
   return success();
 }
 
-LogicalResult adaptKernelCalls(ModuleOp module) {
+LogicalResult adaptKernelCalls(ModuleOp module,
+                               const llvm::StringMap<WeightsAhead> &ahead) {
   SymbolTableCollection symbols;
   SmallVector<std::pair<func::CallOp, func::FuncOp>> calls;
   module.walk([&](func::CallOp call) {
@@ -267,7 +281,7 @@ LogicalResult adaptKernelCalls(ModuleOp module) {
   for (auto [call, kernel] : calls) {
     if (failed(verifyDestinations(call)))
       return failure();
-    adaptCall(call, kernel, counter);
+    adaptCall(call, kernel, ahead, counter);
   }
   return success();
 }

@@ -2,6 +2,8 @@
 #ifndef KERATIN_CODEGEN_CPU_KERNELCALLS_H
 #define KERATIN_CODEGEN_CPU_KERNELCALLS_H
 
+#include "codegen/cpu/WeightsAhead.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/LogicalResult.h"
@@ -22,8 +24,10 @@ bool hasLittleWork(mlir::ModuleOp module);
 /// memrefs, a result is its destination cast back to a tensor. The casts are
 /// what `ktn-plan-memory` gives places to. A kernel that can be done in parts
 /// is asked for all of them. A destination that is no `tensor.empty` is an
-/// error.
-llvm::LogicalResult adaptKernelCalls(mlir::ModuleOp module);
+/// error. `ahead` has what kernels ask for.
+llvm::LogicalResult
+adaptKernelCalls(mlir::ModuleOp module,
+                 const llvm::StringMap<WeightsAhead> &ahead = {});
 
 } // namespace keratin
 

@@ -25,6 +25,7 @@ using namespace mlir;
 namespace keratin {
 
 void TileEmitter::run() {
+  takeWeightsAhead();
   if (tiling.blocked)
     layOutBlocks();
   if (tiling.copied)

@@ -72,6 +72,9 @@ private:
   void prefetchFar();
   void prefetchNextBlocks();
   void prefetchNextPanel();
+  std::optional<int64_t> numberOfTiles();
+  void takeWeightsAhead();
+  void prefetchWeightsAhead();
   mlir::Value flattened(mlir::Value memref);
   mlir::Value placeOfWeights(unsigned column);
   void prefetchStreams();
@@ -213,6 +216,11 @@ private:
   // first row that is there.
   mlir::Value copies, firstOfCopies, firstRowCopied;
   Sums windows; ///< memory of what windows read of blocks
+
+  /// Where the weights of a later kernel begin that tiles ask for, as a number;
+  /// how many lines a step does, and in how many tiles.
+  mlir::Value weightsAhead;
+  int64_t linesAhead = 0, tilesAhead = 0;
 
   /// The steps that the tile makes row by row, behind the loop of the others.
   Sums lastSteps;

@@ -15,6 +15,7 @@
 #include "codegen/cpu/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -347,6 +348,67 @@ void TileEmitter::prefetchNextPanel() {
                       b, loc, memref, place, /*isWrite=*/false,
                       /*localityHint=*/2, /*isDataCache=*/true);
                 });
+}
+
+/// The tiles of all calls; null where that is not known.
+std::optional<int64_t> TileEmitter::numberOfTiles() {
+  int64_t tiles = 1;
+  for (const Tiling::Level &level : tiling.levels) {
+    int64_t turns = staticLoopExtent(root, level.loop);
+    if (ShapedType::isDynamic(turns))
+      return std::nullopt;
+    if (level.kind != Tiling::Kind::Blocks)
+      tiles *= llvm::divideCeil(turns, stepOf(level));
+  }
+  return tiles;
+}
+
+/// Spreads what this kernel asks for of a later one over the steps of its
+/// tiles. A step that asks for more than two lines would wait for them.
+void TileEmitter::takeWeightsAhead() {
+  constexpr int64_t line = 64, mostOfStep = 2;
+  std::optional<int64_t> tiles = numberOfTiles();
+  if (!tiles || kernel.bytesAhead() == 0 || !tiling.row || tiling.outerRow ||
+      !tiling.taps.empty() || tiling.reducesLanes || tiling.inBlocks())
+    return;
+  int64_t steps = 1;
+  for (unsigned loop : tiling.reductions) {
+    if (ShapedType::isDynamic(staticLoopExtent(root, loop)))
+      return;
+    steps *= staticLoopExtent(root, loop);
+  }
+  int64_t lines = kernel.bytesAhead() / line;
+  linesAhead =
+      std::min<int64_t>(llvm::divideCeil(lines, *tiles * steps), mostOfStep);
+  tilesAhead =
+      std::min<int64_t>(*tiles, llvm::divideCeil(lines, linesAhead * steps));
+  Value weights = kernel.addWeightsAhead();
+  weightsAhead =
+      memref::ExtractAlignedPointerAsIndexOp::create(b, loc, weights);
+  weightsAhead = kernel.plus(weightsAhead, kernel.index(kernel.firstAhead()));
+}
+
+/// Asks for some lines of the weights of a later kernel.
+void TileEmitter::prefetchWeightsAhead() {
+  constexpr int64_t line = 64;
+  auto [step, steps] = stepOfTile();
+  auto times = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(b, loc, value, kernel.index(factor));
+  };
+  auto plus = [&](Value left, Value right) -> Value {
+    return arith::AddIOp::create(b, loc, left, right);
+  };
+  Value tile = numberOfTile(tilesAhead - 1, /*ofColumns=*/false);
+  Value place = plus(weightsAhead, times(tile, steps * linesAhead * line));
+  place = plus(place, times(step, linesAhead * line));
+  for (int64_t number = 0; number < linesAhead; ++number) {
+    Value address = arith::IndexCastOp::create(
+        b, loc, b.getI64Type(),
+        kernel.plus(place, kernel.index(number * line)));
+    address = LLVM::IntToPtrOp::create(
+        b, loc, LLVM::LLVMPointerType::get(b.getContext()), address);
+    LLVM::Prefetch::create(b, loc, address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+  }
 }
 
 /// The columns at which the lines begin that the step `at` asks for, of the

@@ -317,6 +317,8 @@ void TileEmitter::askInStep() {
     prefetchNextBlocks();
   if (tiling.tilesOfPanel != 0 && !keepsBlocks)
     prefetchNextPanel();
+  if (weightsAhead)
+    prefetchWeightsAhead();
   if (tiling.streams > 1 && tiling.asksAhead)
     prefetchStreams();
   if (tiling.runs > 1 && tiling.tilesOfPrefetch == 0)
