@@ -279,12 +279,13 @@ void TileEmitter::copySteps(ArrayRef<unsigned> loops, bool shared) {
   });
 }
 
-/// Lets the tile read what rows multiply from the copy.
-void TileEmitter::readCopies() {
+/// Lets `count` rows of the tile, from `first` on, read what they multiply from
+/// the copy.
+void TileEmitter::readCopies(unsigned first, unsigned count) {
   Value place = placeOfCopy();
   SmallVector<AffineExpr> taps(root.getNumLoops());
   AffineMap map = root.getMatchingIndexingMap(tiling.copied->operand);
-  for (unsigned row = 0; row < rows(); ++row) {
+  for (unsigned row = first; row < first + count; ++row) {
     Value at = arith::AddIOp::create(b, loc, place, kernel.index(row));
     Value element = memref::LoadOp::create(b, loc, copies, at);
     reader.remember(tiling.copied->tensor,

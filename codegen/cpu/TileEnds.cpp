@@ -25,8 +25,8 @@ int64_t TileEmitter::stepsByRow() {
   auto loops = ArrayRef(tiling.reductions).drop_front(tiling.outerReductions);
   size_t stores = rows() * columns.size() * root.getNumResults();
   if (tiling.storesAtOnce == 0 || stores <= tiling.storesAtOnce ||
-      rows() == 1 || loops.empty() || !tiling.taps.empty() || copies ||
-      widens || isPartOfSums)
+      rows() == 1 || loops.empty() || !tiling.taps.empty() || widens ||
+      isPartOfSums)
     return 0;
   int64_t fewest = staticLoopExtent(root, loops.back()), turns = 1;
   for (unsigned loop : loops.drop_back())
@@ -68,6 +68,8 @@ void TileEmitter::completeRow(unsigned row, Sums &sums) {
     reader.bind(tiling.reductions.back(), step);
     if (row == 0)
       askInStep();
+    if (copies)
+      readCopies(row, 1);
     multiply({SmallVector<AffineExpr>(root.getNumLoops()), row, row, {}}, sums);
   }
 }

@@ -87,7 +87,7 @@ private:
   void copyTile(llvm::ArrayRef<unsigned> loops);
   Sums placeToCopy(unsigned row, unsigned step);
   void copySquare(mlir::Value start, unsigned first, unsigned count);
-  void readCopies();
+  void readCopies(unsigned first, unsigned count);
   void copyWindows();
   void copyWindow(const Tiling::WindowCopy &copy, const LaneReader::Part &part,
                   llvm::ArrayRef<mlir::AffineExpr> position, size_t depth);

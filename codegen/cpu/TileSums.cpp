@@ -395,7 +395,7 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
   Sums sums(start);
   askInStep();
   if (copies)
-    readCopies();
+    readCopies(0, rows());
   if (widens)
     storeColumns(startOfPanel);
   if (readsTwice())
