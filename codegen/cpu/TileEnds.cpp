@@ -70,7 +70,11 @@ void TileEmitter::completeRow(unsigned row, Sums &sums) {
       askInStep();
     if (copies)
       readCopies(row, 1);
-    multiply({SmallVector<AffineExpr>(root.getNumLoops()), row, row, {}}, sums);
+    if (readsForEach())
+      multiplyForEach(row, indexForEach(step), sums);
+    else
+      multiply({SmallVector<AffineExpr>(root.getNumLoops()), row, row, {}},
+               sums);
   }
 }
 

@@ -162,8 +162,10 @@ private:
   void multiply(const Tap &tap, llvm::MutableArrayRef<mlir::Value> sums);
   void multiply(const Tap &tap, unsigned column,
                 llvm::MutableArrayRef<mlir::Value> sums);
-  bool readsTwice();
-  Sums stepReadingTwice(Sums sums);
+  bool readsForEach();
+  Sums indexForEach(mlir::Value at);
+  void multiplyForEach(unsigned row, llvm::ArrayRef<mlir::Value> indices,
+                       llvm::MutableArrayRef<mlir::Value> sums);
   mlir::Value hidden(mlir::Value value);
   void
   forEachTap(llvm::function_ref<void(llvm::ArrayRef<mlir::AffineExpr>)> body);

@@ -346,35 +346,58 @@ void TileEmitter::multiply(const Tap &tap, unsigned column,
     *next++ = reader.materialize(value, width);
 }
 
-/// Whether each row is read again for a second vector of columns. Where units
-/// have half the width of vectors, a scalar that is broadcast to a vector takes
-/// two of the slots of three units that products take two of, or one for half a
-/// vector: with one and a half products a row it would be the fifth of five,
-/// and as an operand of each product it takes none.
-bool TileEmitter::readsTwice() {
+/// Whether each row is read again for each of a few vectors of columns. Where
+/// units have half the width of vectors, a scalar that is broadcast to a vector
+/// takes two of the slots of three units, as many as a product, of which two
+/// are those that multiply, and maxima want the third; as an operand of each
+/// product it takes none.
+bool TileEmitter::readsForEach() {
+  constexpr size_t most = 3;
+  constexpr int64_t fewestSteps = 16; // with fewer, stores are what takes time
+  int64_t steps = 1;
+  for (unsigned loop : tiling.reductions)
+    if (int64_t turns = staticLoopExtent(root, loop);
+        ShapedType::isDynamic(turns))
+      steps = fewestSteps;
+    else
+      steps = llvm::SaturatingMultiply<uint64_t>(steps, turns);
   unsigned bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
   return tiling.fewestLanes < tiling.lanes && tiling.row &&
          bits * tiling.lanes >= 512 && // others have no such operands
          tiling.taps.empty() && !tiling.reductions.empty() && !copies &&
-         !widens && columns.size() == 2 && sumWidth(0) == tiling.lanes &&
-         sumWidth(1) == tiling.fewestLanes;
+         !widens && steps >= fewestSteps && rows() > 1 && columns.size() > 1 &&
+         columns.size() <= most &&
+         llvm::all_of(columns, [&](const Column &column) {
+           return column.width >= tiling.fewestLanes;
+         });
 }
 
-/// A step of the reduction, of which the second column finds the rows by an
-/// index that nobody knows to be the same.
-TileEmitter::Sums TileEmitter::stepReadingTwice(Sums sums) {
-  unsigned loop = tiling.reductions.back();
-  Value at = reader.at(getAffineDimExpr(loop, b.getContext()));
+/// The index `at` of a step for each column, of which nobody knows that they
+/// are the same.
+TileEmitter::Sums TileEmitter::indexForEach(Value at) {
+  Sums indices = {at};
+  while (indices.size() < columns.size())
+    indices.push_back(hidden(indices.back()));
+  return indices;
+}
+
+/// A step of a row, which each column finds by its own of `indices`.
+void TileEmitter::multiplyForEach(unsigned row, ArrayRef<Value> indices,
+                                  MutableArrayRef<Value> sums) {
   SmallVector<AffineExpr> taps(root.getNumLoops());
-  Value other = hidden(at);
-  for (unsigned row = 0; row < rows(); ++row)
-    for (unsigned column = 0; column < columns.size(); ++column) {
-      LaneReader::Scope scope(reader);
-      reader.bind(loop, column == 0 ? at : other);
-      multiply({taps, row, row, {}}, column, sums);
-    }
-  return sums;
+  for (auto [column, at] : llvm::enumerate(indices)) {
+    // What differs from column to column is found by the first one.
+    for (OpOperand *operand : root.getDpsInputOperands())
+      if (AffineMap map = root.getMatchingIndexingMap(operand);
+          map.isFunctionOfDim(tiling.lane))
+        reader.read(operand->get(),
+                    atPoint(map.getResults(), pointOf(row, column, taps)),
+                    sumWidth(column));
+    LaneReader::Scope scope(reader);
+    reader.bind(tiling.reductions.back(), at);
+    multiply({taps, row, row, {}}, column, sums);
+  }
 }
 
 /// An index that is `value`, of which the compiler does not know that.
@@ -398,8 +421,14 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     readCopies(0, rows());
   if (widens)
     storeColumns(startOfPanel);
-  if (readsTwice())
-    return stepReadingTwice(sums);
+  if (readsForEach()) {
+    AffineExpr step =
+        getAffineDimExpr(tiling.reductions.back(), b.getContext());
+    Sums indices = indexForEach(reader.at(step));
+    for (unsigned row = 0; row < rows(); ++row)
+      multiplyForEach(row, indices, sums);
+    return sums;
+  }
   for (const Tap &tap : tapsOfRows())
     multiply(tap, sums);
   return sums;
