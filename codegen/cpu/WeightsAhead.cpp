@@ -18,7 +18,7 @@ static std::optional<unsigned> readOnce(func::FuncOp kernel) {
         return std::nullopt;
       root = generic;
     }
-  if (!root ||
+  if (!root || root.getNumResults() != 1 ||
       !llvm::isa_and_nonnull<arith::AddFOp>(
           root.getBody()->getTerminator()->getOperand(0).getDefiningOp()))
     return std::nullopt;
@@ -31,19 +31,20 @@ static std::optional<unsigned> readOnce(func::FuncOp kernel) {
   }
   for (Value input : root.getInputs()) {
     auto argument = dyn_cast<BlockArgument>(input);
-    if (argument && isa<RankedTensorType>(argument.getType()) &&
+    auto type = dyn_cast<RankedTensorType>(input.getType());
+    if (argument && type && type.getElementType().isIntOrFloat() &&
         kernel.getArgAttr(argument.getArgNumber(), "ktn.constant") &&
-        cast<RankedTensorType>(argument.getType()).getNumElements() == points)
+        type.hasStaticShape() && type.getNumElements() == points)
       return argument.getArgNumber();
   }
   return std::nullopt;
 }
 
-/// The FLOPs of `call`, if it is of a product that has no other call.
+/// The FLOPs of `call`, if it calls a product, whatever the batch; else 0.
 static int64_t flopsOf(func::CallOp call, func::FuncOp kernel) {
-  StringRef kind = kernel->getAttrOfType<StringAttr>(kernelAttr).getValue();
+  auto kind = kernel->getAttrOfType<StringAttr>(kernelAttr);
   auto flops = call->getAttrOfType<DenseI64ArrayAttr>("ktn.flops");
-  bool isProduct = kind == "conv" || kind == "matmul";
+  bool isProduct = kind && (kind == "conv" || kind == "matmul");
   return isProduct && flops && flops.size() == 2 && flops[1] == 0 ? flops[0]
                                                                   : 0;
 }
