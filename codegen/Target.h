@@ -31,7 +31,7 @@ struct CodeShape {
   bool divides = false;      ///< a vector in less time than four products
   bool fetchesAhead = false; ///< runs of memory, without being asked
   bool halfUnits = false;    ///< half a vector takes half the time of a vector
-  unsigned storesAtOnce = 0; ///< in a row do not hold up products; 0: any number
+  unsigned storesAtOnce = 0; ///< that do not hold up products; 0: any number
   bool halves = false;       ///< instructions convert between f16 and f32
   DotUnit dots = DotUnit::None;
 };
