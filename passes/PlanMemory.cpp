@@ -197,8 +197,8 @@ void PlanRewriter::emitCopies(Operation *before) {
   }
 }
 
-/// Beside memrefs for tensors kernels may take sizes, memory to work in, and what
-/// they only ask for.
+/// Beside memrefs for tensors kernels may take sizes, memory to work in, and
+/// what they only ask for.
 static bool isTensor(func::FuncOp callee, OpOperand &operand) {
   return isa<MemRefType>(operand.get().getType()) &&
          !callee.getArgAttr(operand.getOperandNumber(), "ktn.scratch") &&

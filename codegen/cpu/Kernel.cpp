@@ -317,8 +317,6 @@ Value Kernel::addSharedScratch(Type type, int64_t count) {
 }
 
 Value Kernel::addWeightsAhead() {
-  if (bytesToAsk == 0)
-    return {};
   unsigned number = source.getNumArguments();
   auto attrs = b.getDictionaryAttr(
       b.getNamedAttr(aheadAttr, UnitAttr::get(b.getContext())));

@@ -117,8 +117,8 @@ public:
   mlir::Value goesBack();
 
   /// Tells of weights of a later kernel that this one has time to ask for: so
-  /// many bytes from `from` on. And takes them as an argument, whose type is
-  /// told later; null where there are none. To be called once.
+  /// many bytes from `from` on, or none. And takes them as an argument, whose
+  /// type is told later. To be called once.
   void allowAsking(int64_t from, int64_t bytes) {
     firstToAsk = from;
     bytesToAsk = bytes;

@@ -79,7 +79,7 @@ void LaneReader::askForExtracted(Value tensor, ArrayRef<AffineExpr> position,
                                  unsigned width, int64_t leastBytes) {
   Scope scope(*this);
   asked = {width, leastBytes};
-  read(tensor, position, width);
+  read(tensor, position, /*width=*/0);
   asked.reset();
 }
 

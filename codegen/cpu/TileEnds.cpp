@@ -20,31 +20,31 @@ namespace keratin {
 /// How many of its last steps a tile makes row by row; 0 where that does not
 /// pay, and where it may have fewer.
 int64_t TileEmitter::stepsByRow() {
-  constexpr int64_t steps = 3;       // two products or more for each store
-  constexpr int64_t mostOfNest = 64; // of more steps the last ones matter less
+  constexpr int64_t steps = 3;        // two products or more for each store
+  constexpr uint64_t mostOfNest = 64; // of more steps the last ones matter less
   auto loops = ArrayRef(tiling.reductions).drop_front(tiling.outerReductions);
   size_t stores = rows() * columns.size() * root.getNumResults();
   if (tiling.storesAtOnce == 0 || stores <= tiling.storesAtOnce ||
       rows() == 1 || loops.empty() || !tiling.taps.empty() || widens ||
       isPartOfSums)
     return 0;
-  int64_t fewest = staticLoopExtent(root, loops.back()), turns = 1;
-  for (unsigned loop : loops.drop_back())
-    turns = staticLoopExtent(root, loop) == 1
-                ? turns
-                : llvm::SaturatingMultiply<uint64_t>(
-                      turns, uint64_t(staticLoopExtent(root, loop)));
-  if (ShapedType::isDynamic(fewest))
-    return 0;
-  if (turns != 1 &&
-      (tiling.inBlocks() || llvm::SaturatingMultiply<uint64_t>(turns, fewest) >
-                                uint64_t(mostOfNest)))
+  int64_t fewest = staticLoopExtent(root, loops.back());
+  bool isNest = false;
+  uint64_t all = 1;
+  for (unsigned loop : loops) {
+    int64_t turns = staticLoopExtent(root, loop);
+    if (ShapedType::isDynamic(turns))
+      return 0;
+    isNest |= loop != loops.back() && turns != 1;
+    all = llvm::SaturatingMultiply<uint64_t>(all, turns);
+  }
+  if (isNest && (tiling.inBlocks() || all > mostOfNest))
     return 0;
   if (isFromBlockToBlock(loops.back())) {
     int64_t rest = fewest % tiling.blockStep;
     fewest = rest != 0 ? rest : std::min(fewest, tiling.blockStep);
   }
-  return fewest > steps || (fewest == steps && turns != 1) ? steps : 0;
+  return fewest > steps || (fewest == steps && isNest) ? steps : 0;
 }
 
 /// The end of the innermost reduction without the steps that are made row by
@@ -57,14 +57,11 @@ Value TileEmitter::withoutLastSteps(Value end) {
 }
 
 /// Makes the last steps of a row, in the `sums` of the tile. Those of the first
-/// row ask for what they would ask for in the loop.
+/// row ask for what they would ask for in the loop. Loops outside of the
+/// innermost one are at their last turns.
 void TileEmitter::completeRow(unsigned row, Sums &sums) {
   for (Value step : lastSteps) {
     LaneReader::Scope scope(reader);
-    for (unsigned loop :
-         ArrayRef(tiling.reductions).drop_front(tiling.outerReductions))
-      if (loop != tiling.reductions.back())
-        reader.bind(loop, kernel.index(staticLoopExtent(root, loop) - 1));
     reader.bind(tiling.reductions.back(), step);
     if (row == 0)
       askInStep();

@@ -368,7 +368,8 @@ std::optional<int64_t> TileEmitter::numberOfTiles() {
 void TileEmitter::takeWeightsAhead() {
   constexpr int64_t line = 64, mostOfStep = 2;
   std::optional<int64_t> tiles = numberOfTiles();
-  if (!tiles || kernel.bytesAhead() == 0 || !tiling.row || tiling.outerRow ||
+  int64_t lines = kernel.bytesAhead() / line;
+  if (!tiles || lines == 0 || !tiling.row || tiling.outerRow ||
       !tiling.taps.empty() || tiling.reducesLanes || tiling.inBlocks())
     return;
   int64_t steps = 1;
@@ -377,7 +378,6 @@ void TileEmitter::takeWeightsAhead() {
       return;
     steps *= staticLoopExtent(root, loop);
   }
-  int64_t lines = kernel.bytesAhead() / line;
   linesAhead =
       std::min<int64_t>(llvm::divideCeil(lines, *tiles * steps), mostOfStep);
   tilesAhead =

@@ -72,3 +72,62 @@ func.func private @kernel.one(%x: tensor<1x512xf32>, %w: tensor<512x1024xf32> {k
   } -> tensor<1x1024xf32>
   return %sum : tensor<1x1024xf32>
 }
+
+// Beside a product of 3 * 10^11 FLOPs one of 5 million has time for less than a
+// line.
+// CHECK-LABEL: func.func @large(
+// CHECK-LABEL: func private @kernel.small(
+// CHECK-NOT:   intr.prefetch
+// CHECK-LABEL: func private @kernel.huge(
+// CHECK-SAME:  ktn.ahead
+func.func @large(%x: tensor<64x512xf32>) -> tensor<1x1024xf32> {
+  %w = arith.constant dense<1.0> : tensor<512x512xf32>
+  %to = tensor.empty() : tensor<64x512xf32>
+  %a = func.call @kernel.huge(%x, %w, %to) {ktn.flops = array<i64: 300000000000, 0>, ktn.bytes = array<i64: 1310720, 0>} : (tensor<64x512xf32>, tensor<512x512xf32>, tensor<64x512xf32>) -> tensor<64x512xf32>
+  %next = tensor.empty() : tensor<64x512xf32>
+  %b = func.call @kernel.small(%a, %w, %next) {ktn.flops = array<i64: 5000000, 0>, ktn.bytes = array<i64: 1310720, 0>} : (tensor<64x512xf32>, tensor<512x512xf32>, tensor<64x512xf32>) -> tensor<64x512xf32>
+  %row = tensor.extract_slice %b[0, 0] [1, 512] [1, 1] : tensor<64x512xf32> to tensor<1x512xf32>
+  %far = arith.constant dense<2.0> : tensor<512x1024xf32>
+  %end = tensor.empty() : tensor<1x1024xf32>
+  %c = func.call @kernel.last(%row, %far, %end) {ktn.flops = array<i64: 1048576, 0>, ktn.bytes = array<i64: 2103296, 0>} : (tensor<1x512xf32>, tensor<512x1024xf32>, tensor<1x1024xf32>) -> tensor<1x1024xf32>
+  return %c : tensor<1x1024xf32>
+}
+
+func.func private @kernel.small(%x: tensor<64x512xf32>, %w: tensor<512x512xf32> {ktn.constant}, %out: tensor<64x512xf32>) -> tensor<64x512xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<64x512xf32>) -> tensor<64x512xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<64x512xf32>, tensor<512x512xf32>) outs(%start : tensor<64x512xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<64x512xf32>
+  return %sum : tensor<64x512xf32>
+}
+
+func.func private @kernel.huge(%x: tensor<64x512xf32>, %w: tensor<512x512xf32> {ktn.constant}, %out: tensor<64x512xf32>) -> tensor<64x512xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<64x512xf32>) -> tensor<64x512xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<64x512xf32>, tensor<512x512xf32>) outs(%start : tensor<64x512xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<64x512xf32>
+  return %sum : tensor<64x512xf32>
+}
+
+func.func private @kernel.last(%x: tensor<1x512xf32>, %w: tensor<512x1024xf32> {ktn.constant}, %out: tensor<1x1024xf32>) -> tensor<1x1024xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x1024xf32>) -> tensor<1x1024xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1x512xf32>, tensor<512x1024xf32>) outs(%start : tensor<1x1024xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x1024xf32>
+  return %sum : tensor<1x1024xf32>
+}
