@@ -441,6 +441,8 @@ void TileEmitter::emitColumns(bool shared, Then then) {
     from = arith::DivUIOp::create(b, loc, around->second.first, width);
     to = arith::CeilDivUIOp::create(b, loc, around->second.second, width);
   }
+  if (tiling.levels.back().kind == Tiling::Kind::Columns)
+    columnsInside = {from, to};
   auto turns = [&](Value from, Value to, llvm::function_ref<void(Value)> body) {
     std::optional<int64_t> first = getConstantIntValue(from);
     std::optional<int64_t> last = getConstantIntValue(to);

@@ -63,29 +63,66 @@ static bool exceedsSecondCache(MemRefType type) {
          type.getNumElements() * type.getElementTypeBitWidth() / 8 >= bytes;
 }
 
-/// Asks for where the next tile writes what this one writes at `point`: a
+/// How far it is from what this tile has to what the next one has, in `row` and
+/// in `column`: in the same rows, where their columns are the innermost loop
+/// and these are not the last, or in the next rows. Rows of 4 KiB and multiples
+/// share sets of the first cache, which have no room for those of two tiles.
+void TileEmitter::findNextTile(unsigned row, unsigned column) {
+  Value rows = kernel.index(innerRows), zero = kernel.index(0);
+  if (!columnsInside.first) {
+    reader.bind(row, rows);
+    reader.bind(column, zero);
+    return;
+  }
+  int64_t width = int64_t(tiling.size.vectors) * tiling.lanes;
+  auto [from, to] = columnsInside;
+  Value at = reader.at(getAffineDimExpr(tiling.lane, b.getContext()));
+  Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                       kernel.plus(at, kernel.index(width)),
+                                       times(to, width));
+  Value back = arith::SubIOp::create(b, loc, times(from, width), at);
+  auto bind = [&](unsigned loop, Value behindLast, Value otherwise) {
+    reader.bind(loop,
+                arith::SelectOp::create(b, loc, isLast, behindLast, otherwise));
+  };
+  bind(row, rows, zero);
+  bind(column, back, kernel.index(width));
+}
+
+/// Asks for where the next tile writes what this one writes of `vectors`: a
 /// store has to wait for its cache line as a load has.
-void TileEmitter::prefetchPlace(const Output &output, Position point,
-                                unsigned width) {
+void TileEmitter::prefetchNextPlaces(const Output &output,
+                                     ArrayRef<SumsAt> vectors, unsigned width) {
   constexpr unsigned line = 64;
   auto type = cast<MemRefType>(output.destination.getType());
   unsigned bits = type.getElementTypeBitWidth();
   // A part of a line would be asked for once more with the next one.
   if (width * bits / 8 < line || !tiling.row || !exceedsSecondCache(type) ||
       tiling.inBlocks() != tiling.asksForSums || asksForPlaces(output) ||
-      laneAccess(type, atPoint(output.place, point), tiling.lane) !=
-          LaneAccess::Contiguous)
+      laneAccess(type, atPoint(output.place, vectors.front().point),
+                 tiling.lane) != LaneAccess::Contiguous)
     return;
-  point[*tiling.row] = point[*tiling.row] + innerRows;
-  for (unsigned lane = 0; lane < width; lane += line * 8 / bits) {
-    Position place = point;
-    place[tiling.lane] = place[tiling.lane] + lane;
-    SmallVector<Value> indices;
-    for (AffineExpr expr : atPoint(output.place, place))
-      indices.push_back(reader.at(expr));
-    memref::PrefetchOp::create(b, loc, output.destination, indices,
-                               /*isWrite=*/true, /*localityHint=*/3,
-                               /*isDataCache=*/true);
+  // Coordinates of their own, behind the loops of the root and what finishRows
+  // and finishColumns have there.
+  unsigned row = root.getNumLoops() + 2, column = row + 1;
+  LaneReader::Scope scope(reader);
+  findNextTile(row, column);
+  for (const SumsAt &vector : vectors) {
+    Position next = vector.point;
+    next[*tiling.row] =
+        next[*tiling.row] + getAffineDimExpr(row, b.getContext());
+    next[tiling.lane] =
+        next[tiling.lane] + getAffineDimExpr(column, b.getContext());
+    for (unsigned lane = 0; lane < width; lane += line * 8 / bits) {
+      Position place = next;
+      place[tiling.lane] = place[tiling.lane] + lane;
+      SmallVector<Value> indices;
+      for (AffineExpr expr : atPoint(output.place, place))
+        indices.push_back(reader.at(expr));
+      memref::PrefetchOp::create(b, loc, output.destination, indices,
+                                 /*isWrite=*/true, /*localityHint=*/3,
+                                 /*isDataCache=*/true);
+    }
   }
 }
 
@@ -133,9 +170,8 @@ void TileEmitter::finishVectors(ArrayRef<SumsAt> vectors, unsigned width) {
         reader.write({part, {}}, output.destination,
                      atPoint(output.place, vector.point), width);
   }
-  for (const SumsAt &vector : vectors)
-    for (const Output &output : outputs)
-      prefetchPlace(output, vector.point, width);
+  for (const Output &output : outputs)
+    prefetchNextPlaces(output, vectors, width);
 }
 
 /// The part of a sum that is of columns, where it is of a whole vector.

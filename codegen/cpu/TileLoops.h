@@ -185,7 +185,9 @@ private:
   SumsAt sumsFromMemory(unsigned column, unsigned row);
   mlir::Value inColumn(mlir::Value sum, unsigned column);
   void finishVectors(llvm::ArrayRef<SumsAt> vectors, unsigned width);
-  void prefetchPlace(const Output &output, Position point, unsigned width);
+  void findNextTile(unsigned row, unsigned column);
+  void prefetchNextPlaces(const Output &output, llvm::ArrayRef<SumsAt> vectors,
+                          unsigned width);
   llvm::ArrayRef<mlir::Value> memoryOfSums();
   bool sumsWholeVectors();
   bool finishesWithFunctions();
@@ -241,6 +243,9 @@ private:
   std::pair<mlir::Value, mlir::Value> sharedTurns;
   /// The blocks of columns that this call has of all.
   std::pair<mlir::Value, mlir::Value> sharedColumns;
+  /// The blocks of columns that the innermost level goes through, one tile
+  /// after the other; null where it does not.
+  std::pair<mlir::Value, mlir::Value> columnsInside;
   mlir::Value nextBlock;   ///< of columns
   mlir::Value nextStart;   ///< of the reduction there, if it is in blocks
   mlir::Value flatWeights; ///< the packed operand in one dimension

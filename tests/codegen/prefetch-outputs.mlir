@@ -110,11 +110,21 @@ func.func private @small(%x: tensor<512x64xf32>, %w: tensor<64x256xf32> {ktn.con
 #c = affine_map<(m, n, k) -> (m, n)>
 #id = affine_map<(m, n) -> (m, n)>
 
-// With fewer steps than rows, those of the next tile are asked for behind it.
+// With fewer steps than rows, those of the next tile are asked for behind it:
+// the next columns of the same rows, and behind the last ones the next rows.
 // CHECK-LABEL: func private @few_steps(
-// CHECK-NOT:     write, locality
-// CHECK:           scf.yield
-// CHECK:         memref.prefetch %arg2[%{{.+}}], write, locality<3>, data
+// CHECK:         scf.for %[[ROW:.+]] = %c0 to %c4092 step %c6
+// CHECK:           scf.for %{{.+}} = %c0 to %c2 step %c1
+// CHECK-NOT:       write, locality
+// CHECK:             scf.yield
+// CHECK:           %[[NEXT:.+]] = arith.addi %[[COLUMN:.+]], %c64
+// CHECK:           %[[LAST:.+]] = arith.cmpi uge, %[[NEXT]], %c128
+// CHECK:           %[[BACK:.+]] = arith.subi %c0, %[[COLUMN]]
+// CHECK:           %[[DOWN:.+]] = arith.select %[[LAST]], %c6, %c0
+// CHECK:           %[[ALONG:.+]] = arith.select %[[LAST]], %[[BACK]], %c64
+// CHECK:           %[[NEXT_ROW:.+]] = arith.addi %[[ROW]], %[[DOWN]]
+// CHECK:           %[[NEXT_COLUMN:.+]] = arith.addi %[[COLUMN]], %[[ALONG]]
+// CHECK:           memref.prefetch %arg2[%[[NEXT_ROW]], %[[NEXT_COLUMN]]], write, locality<3>, data
 // CHECK:         return
 func.func private @few_steps(%x: tensor<4096x4xf32>, %w: tensor<4x128xf32> {ktn.constant}, %out: tensor<4096x128xf32>) -> tensor<4096x128xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
