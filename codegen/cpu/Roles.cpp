@@ -305,6 +305,26 @@ int64_t Classifier::vectorsOfWholeSums() {
   return fitting >= fewest ? fitting : mostVectors;
 }
 
+/// Whether sums are so short that tiles are bound by where they are stored: all
+/// rows of one then want room in the first cache.
+bool Classifier::hasFewSteps() {
+  constexpr int64_t few = 16;
+  int64_t steps = 1;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    if (isReduction(loop))
+      steps =
+          llvm::SaturatingMultiply<uint64_t>(steps, extent(loop).value_or(few));
+  return steps < few;
+}
+
+/// Where `root` writes its first result.
+static Access resultOf(linalg::GenericOp root) {
+  OpOperand *result = root.getDpsInitOperand(0);
+  return {result, result->get(),
+          llvm::to_vector(root.getMatchingIndexingMap(result).getResults()),
+          /*direct=*/true};
+}
+
 /// The row is the loop that costs least by itself; of equals the innermost,
 /// whose rows are neighbours in memory.
 void Classifier::pickProductRow(std::optional<int64_t> vectors) {
@@ -329,6 +349,8 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     for (const Access &access : accesses)
       if (broadcasts(access))
         most = std::min(most, cachedRows(bytesApart(access, loop)));
+    if (hasFewSteps())
+      most = std::min(most, cachedRows(bytesApart(resultOf(root), loop)));
     bool far = llvm::any_of(accesses, [&](const Access &access) {
       return access.operand != tiling.blocked && shares(access);
     });

@@ -145,3 +145,65 @@ func.func private @few_steps(%x: tensor<4096x4xf32>, %w: tensor<4x128xf32> {ktn.
   } -> tensor<4096x128xf32>
   return %y : tensor<4096x128xf32>
 }
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+
+// Rows of 4 KiB share sets of the first cache, with room for 8 of them: tiles
+// of few steps, which are bound by where they are stored, have no more, and
+// here 6 by 4 vectors.
+// CHECK-LABEL: func private @rows_of_4_kib(
+// CHECK:         scf.for %{{.+}} = %c0 to %c1080 step %c6
+func.func private @rows_of_4_kib(%x: tensor<1080x8xf32>, %w: tensor<8x1024xf32> {ktn.constant}, %out: tensor<1080x1024xf32>) -> tensor<1080x1024xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1080x1024xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<1080x1024xf32>) -> tensor<1080x1024xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1080x8xf32>, tensor<8x1024xf32>) outs(%start : tensor<1080x1024xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1080x1024xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<1080x1024xf32>) outs(%out : tensor<1080x1024xf32>) {
+  ^bb0(%l: f32, %s: f32):
+    %t = arith.maximumf %l, %zero : f32
+    linalg.yield %t : f32
+  } -> tensor<1080x1024xf32>
+  return %y : tensor<1080x1024xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+
+// Less a line, 9 rows by 3 vectors share nothing.
+// CHECK-LABEL: func private @rows_of_4_kib_less_a_line(
+// CHECK:         scf.for %{{.+}} = %c0 to %c1080 step %c9
+func.func private @rows_of_4_kib_less_a_line(%x: tensor<1080x8xf32>, %w: tensor<8x1008xf32> {ktn.constant}, %out: tensor<1080x1008xf32>) -> tensor<1080x1008xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1080x1008xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<1080x1008xf32>) -> tensor<1080x1008xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<1080x8xf32>, tensor<8x1008xf32>) outs(%start : tensor<1080x1008xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1080x1008xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<1080x1008xf32>) outs(%out : tensor<1080x1008xf32>) {
+  ^bb0(%l: f32, %s: f32):
+    %t = arith.maximumf %l, %zero : f32
+    linalg.yield %t : f32
+  } -> tensor<1080x1008xf32>
+  return %y : tensor<1080x1008xf32>
+}
