@@ -49,7 +49,6 @@ private:
   bool reduceLanes();
   void pickWindow();
   int64_t vectorsOfWholeSums();
-  bool hasFewSteps();
   void pickProductRow(std::optional<int64_t> vectors);
   int64_t vectorsOfLine();
   int64_t vectorsOfStream();

@@ -219,6 +219,20 @@ int64_t bytesApart(const Access &access, unsigned loop) {
   return stride;
 }
 
+bool hasFewSteps(linalg::GenericOp root) {
+  constexpr int64_t few = 16;
+  uint64_t steps = 1;
+  for (auto [loop, kind] : llvm::enumerate(root.getIteratorTypesArray())) {
+    if (kind != utils::IteratorType::reduction)
+      continue;
+    int64_t turns = staticLoopExtent(root, loop);
+    if (ShapedType::isDynamic(turns))
+      return false;
+    steps = llvm::SaturatingMultiply<uint64_t>(steps, turns);
+  }
+  return steps < few;
+}
+
 std::optional<unsigned> Classifier::innermostOfOutput() {
   AffineMap map = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
   for (AffineExpr expr : llvm::reverse(map.getResults()))
@@ -305,18 +319,6 @@ int64_t Classifier::vectorsOfWholeSums() {
   return fitting >= fewest ? fitting : mostVectors;
 }
 
-/// Whether sums are so short that tiles are bound by where they are stored: all
-/// rows of one then want room in the first cache.
-bool Classifier::hasFewSteps() {
-  constexpr int64_t few = 16;
-  int64_t steps = 1;
-  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
-    if (isReduction(loop))
-      steps =
-          llvm::SaturatingMultiply<uint64_t>(steps, extent(loop).value_or(few));
-  return steps < few;
-}
-
 /// Where `root` writes its first result.
 static Access resultOf(linalg::GenericOp root) {
   OpOperand *result = root.getDpsInitOperand(0);
@@ -349,7 +351,7 @@ void Classifier::pickProductRow(std::optional<int64_t> vectors) {
     for (const Access &access : accesses)
       if (broadcasts(access))
         most = std::min(most, cachedRows(bytesApart(access, loop)));
-    if (hasFewSteps())
+    if (hasFewSteps(root))
       most = std::min(most, cachedRows(bytesApart(resultOf(root), loop)));
     bool far = llvm::any_of(accesses, [&](const Access &access) {
       return access.operand != tiling.blocked && shares(access);

@@ -143,6 +143,10 @@ struct Tiling {
   bool alternates = false;
 };
 
+/// Whether sums of `root` are so short that its tiles are bound by where they
+/// are stored, and not by products. False where their length is not known.
+bool hasFewSteps(mlir::linalg::GenericOp root);
+
 /// How to tile `root`; null when scalar loops are the way. `keepsSums`: the
 /// output can hold the sums of `root` until they are complete.
 std::optional<Tiling> tilingOf(Kernel &kernel, mlir::linalg::GenericOp root,

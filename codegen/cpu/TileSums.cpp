@@ -9,7 +9,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -353,20 +352,12 @@ void TileEmitter::multiply(const Tap &tap, unsigned column,
 /// product it takes none.
 bool TileEmitter::readsForEach() {
   constexpr size_t most = 3;
-  constexpr int64_t fewestSteps = 16; // with fewer, stores are what takes time
-  int64_t steps = 1;
-  for (unsigned loop : tiling.reductions)
-    if (int64_t turns = staticLoopExtent(root, loop);
-        ShapedType::isDynamic(turns))
-      steps = fewestSteps;
-    else
-      steps = llvm::SaturatingMultiply<uint64_t>(steps, turns);
   unsigned bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
   return tiling.fewestLanes < tiling.lanes && tiling.row &&
          bits * tiling.lanes >= 512 && // others have no such operands
          tiling.taps.empty() && !tiling.reductions.empty() && !copies &&
-         !widens && steps >= fewestSteps && rows() > 1 && columns.size() > 1 &&
+         !widens && !hasFewSteps(root) && rows() > 1 && columns.size() > 1 &&
          columns.size() <= most &&
          llvm::all_of(columns, [&](const Column &column) {
            return column.width >= tiling.fewestLanes;
