@@ -113,7 +113,8 @@ static LogicalResult copyTransformed(ElementsAttr elements,
   return success();
 }
 
-/// Elements in pairs, as `packing`, `{block, dim, outer, pairs, type}`, asks.
+/// Elements in pairs, as `packing`, `{block, dim, outer, pairs, type}` and
+/// where it has them `inner`, asks.
 static LogicalResult copyPairs(ElementsAttr elements, DictionaryAttr packing,
                                MutableArrayRef<char> out) {
   auto dim = packing.getAs<IntegerAttr>("dim");
@@ -130,6 +131,8 @@ static LogicalResult copyPairs(ElementsAttr elements, DictionaryAttr packing,
   PairPacking order = {dim.getInt(), block.getInt(),
                        llvm::to_vector(outer.asArrayRef()),
                        llvm::to_vector(sums.asArrayRef())};
+  if (auto inner = packing.getAs<DenseI64ArrayAttr>("inner"))
+    order.inner.assign(inner.asArrayRef().begin(), inner.asArrayRef().end());
   if (!isValid(order, type) || !fills(pairedType(type, order), out))
     return failure();
   std::vector<char> copy;

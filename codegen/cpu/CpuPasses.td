@@ -44,7 +44,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
     A product of factors of bf16 that are summed up in f32 becomes dot products
     of pairs of neighbours where `dots` says that the target has them; the right
     factor is packed in pairs then (codegen/cpu/PairPacking.h), `ktn.packed =
-    {block, dim, outer, pairs}`. Tile registers are LLVM intrinsics already.
+    {block, dim, outer, pairs}` and for gates `inner`. Tile registers are LLVM
+    intrinsics already.
 
     Attention over more than `attention-keys` keys goes over them in blocks, with
     running maxima, totals and sums of values, where its rows are a softmax.

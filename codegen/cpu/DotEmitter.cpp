@@ -81,27 +81,10 @@ void DotEmitter::bindLoops(ArrayRef<unsigned> loops, Value number) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Wants the right factor in pairs.
-void DotEmitter::packRight() {
-  Value tensor = plan.right->get();
-  auto type = cast<RankedTensorType>(tensor.getType());
-  RankedTensorType wanted = pairedType(type, plan.packing);
-  auto numbers = [&](llvm::StringRef name, ArrayRef<int64_t> values) {
-    return b.getNamedAttr(name, b.getDenseI64ArrayAttr(values));
-  };
-  kernel.setPackedArgument(
-      cast<BlockArgument>(tensor).getArgNumber(),
-      MemRefType::get(wanted.getShape(), wanted.getElementType()),
-      b.getDictionaryAttr(
-          {b.getNamedAttr("block", b.getI64IntegerAttr(plan.packing.block)),
-           b.getNamedAttr("dim", b.getI64IntegerAttr(plan.packing.dim)),
-           numbers("outer", plan.packing.outer),
-           numbers("pairs", plan.packing.sums)}));
-}
-
 void DotEmitter::layOut() {
   if (!plan.panel)
-    packRight();
+    kernel.setPackedArgument(
+        cast<BlockArgument>(plan.right->get()).getArgNumber(), plan.packing);
   leftMemory = kernel.memrefOf(plan.left->get());
   rightMemory = rightSource = kernel.memrefOf(plan.right->get());
   OpBuilder::InsertionGuard guard(b);

@@ -8,12 +8,11 @@
 #ifndef KERATIN_CODEGEN_CPU_DOTLOOPS_H
 #define KERATIN_CODEGEN_CPU_DOTLOOPS_H
 
+#include "codegen/cpu/DotLanes.h"
 #include "codegen/cpu/Dots.h"
 
 namespace keratin {
 
-/// Columns of an instruction, and of a vector of sums.
-inline constexpr int64_t dotLanes = 16;
 /// Numbers that tell which tile of sums is kept (DotFinish.cpp).
 inline constexpr int64_t wordsOfTile = 4;
 
@@ -49,12 +48,13 @@ private:
   mlir::Value over(mlir::Value value, mlir::Value divisor, bool rest);
   void loop(mlir::Value from, mlir::Value to, int64_t step, Then body);
 
-  mlir::Value address(mlir::Value memref, mlir::Value element);
+  mlir::Value address(mlir::Value memref, mlir::Value element) {
+    return addressOf(kernel, memref, element);
+  }
   void call(llvm::StringRef name, mlir::ValueRange arguments = {});
   mlir::Value number(int64_t tile);
   void configure();
 
-  void packRight();
   void layOut();
   void emitHeight(int64_t rows);
   void emitOuter(llvm::ArrayRef<unsigned> loops, mlir::Value left,

@@ -22,17 +22,6 @@ namespace keratin {
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// The address of `memref` plus that many elements.
-Value DotEmitter::address(Value memref, Value element) {
-  int64_t bytes =
-      cast<MemRefType>(memref.getType()).getElementTypeBitWidth() / 8;
-  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref);
-  base = arith::AddIOp::create(b, loc, base, times(element, bytes));
-  base = arith::IndexCastOp::create(b, loc, b.getI64Type(), base);
-  return LLVM::IntToPtrOp::create(
-      b, loc, LLVM::LLVMPointerType::get(b.getContext()), base);
-}
-
 void DotEmitter::call(llvm::StringRef name, ValueRange arguments) {
   LLVM::CallIntrinsicOp::create(
       b, loc, b.getStringAttr("llvm.x86." + name.str()), arguments);
@@ -198,32 +187,19 @@ void DotEmitter::stepOfTiles(ArrayRef<Value> left, Value right,
 
 DotEmitter::Values DotEmitter::stepOfVectors(Value left, Value right,
                                              int64_t columns, ValueRange sums) {
-  auto pairs = VectorType::get(dotLanes * 2, b.getBF16Type());
-  auto words = VectorType::get(dotLanes, b.getI32Type());
-  auto results = VectorType::get(dotLanes, b.getF32Type());
   int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
   int64_t apart = plan.run != 0 ? plan.strides[plan.rows.back()] : 0;
-  auto load = [&](Type type, Value memref, Value place) -> Value {
-    return LLVM::LoadOp::create(b, loc, type, address(memref, place),
-                                /*alignment=*/2);
-  };
   Values factors, next;
   for (int64_t column = 0; column < vectors; ++column)
     factors.push_back(
-        load(pairs, rightMemory,
-             kernel.plus(right, kernel.index(column * dotLanes * 2))));
+        loadPairs(kernel, rightMemory,
+                  kernel.plus(right, kernel.index(column * dotLanes * 2))));
   for (int64_t row = 0; row < height; ++row) {
-    Value pair = load(b.getI32Type(), leftMemory,
-                      kernel.plus(left, kernel.index(row * apart)));
-    pair = vector::BroadcastOp::create(b, loc, words, pair);
-    pair = vector::BitCastOp::create(b, loc, pairs, pair);
+    Value pair = spreadPair(kernel, leftMemory,
+                            kernel.plus(left, kernel.index(row * apart)));
     for (int64_t column = 0; column < vectors; ++column)
       next.push_back(
-          LLVM::CallIntrinsicOp::create(
-              b, loc, results,
-              b.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
-              ValueRange{sums[row * vectors + column], pair, factors[column]})
-              .getResult(0));
+          addDots(kernel, sums[row * vectors + column], pair, factors[column]));
   }
   return next;
 }

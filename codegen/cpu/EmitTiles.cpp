@@ -328,7 +328,7 @@ void EmitTiles::runOnOperation() {
     }
     if (!emitTileForm(kernel, unit, transforms, dots) &&
         !(isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) &&
-        !emitGates(kernel, unit) && !emitRows(kernel, unit)) {
+        !emitGates(kernel, unit, dots) && !emitRows(kernel, unit)) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))
         return signalPassFailure();

@@ -12,16 +12,19 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/GateEmitter.h"
 
+#include "codegen/cpu/DotLanes.h"
 #include "codegen/cpu/GateForm.h"
 #include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/JoinVectors.h"
 #include "codegen/cpu/LaneReader.h"
 #include "codegen/cpu/Packing.h"
+#include "codegen/cpu/PairPacking.h"
 #include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -45,7 +48,9 @@ private:
   using Sums = SmallVector<Value>;
 
   bool alternates();
+  unsigned dimOfWeights(unsigned loop);
   Packing packing();
+  void packWeights();
 
   void emitBlock(Value number, int64_t count);
   void emitOuter(unsigned loop);
@@ -60,6 +65,7 @@ private:
   Sums startSums();
   Sums reduce(ArrayRef<unsigned> loops, ValueRange sums);
   Sums step(ValueRange sums);
+  Sums stepOfPairs(ValueRange sums);
   int64_t stepsOfTurn();
   void finish(ValueRange sums);
   Position resultPlace(unsigned row, unsigned column);
@@ -75,8 +81,9 @@ private:
   unsigned rows = 1, columns = 1; ///< of the present tile
   int64_t valid = 0;              ///< units of the present block
   Value block;                    ///< its number
-  Value back;                     ///< whether the one before it comes next
-  Value memory;                   ///< of the sums of a block, or null
+  Value start;  ///< of its weights, in elements, where they are in pairs
+  Value back;   ///< whether the one before it comes next
+  Value memory; ///< of the sums of a block, or null
 };
 
 } // namespace
@@ -88,13 +95,29 @@ private:
 /// How the weights are packed. Two vectors of bf16 are one of words: the way of
 /// one row's weights through the ports is what bounds a step.
 Packing GateEmitter::packing() {
-  unsigned dim = *root.getMatchingIndexingMap(weights).getResultPosition(
-      getAffineDimExpr(lane, root.getContext()));
-  Packing packing = {dim, int64_t(vectors) * lanes};
+  Packing packing = {dimOfWeights(lane), int64_t(vectors) * lanes};
   packing.interleaved = vectors == 2 && onlyWidensFactors(root) &&
                         getElementTypeOrSelf(weights->get()).isBF16() &&
                         getElementTypeOrSelf(root.getResult(0)).isF32();
   return packing;
+}
+
+/// Which dimension of the weights a loop goes along.
+unsigned GateEmitter::dimOfWeights(unsigned loop) {
+  return *root.getMatchingIndexingMap(weights).getResultPosition(
+      getAffineDimExpr(loop, root.getContext()));
+}
+
+void GateEmitter::packWeights() {
+  unsigned number = cast<BlockArgument>(weights->get()).getArgNumber();
+  if (!byPairs)
+    return kernel.setPackedArgument(number, packing());
+  PairPacking pairs = {dimOfWeights(lane), int64_t(vectors) * lanes, {}, {}};
+  for (unsigned loop : reductions)
+    pairs.sums.push_back(dimOfWeights(loop));
+  pairs.inner = {dimOfWeights(gate)};
+  kernel.setPackedArgument(number, pairs);
+  kernel.to()->setAttr(kernelAttr, b.getStringAttr("dots"));
 }
 
 /// Whether calls are to begin with what the one before them left in the second
@@ -141,8 +164,7 @@ Position GateEmitter::point(unsigned row, unsigned gateNumber,
 }
 
 void GateEmitter::run() {
-  kernel.setPackedArgument(cast<BlockArgument>(weights->get()).getArgNumber(),
-                           packing());
+  packWeights();
   if (sumsInMemory) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&kernel.to().front());
@@ -192,8 +214,14 @@ void GateEmitter::emitBlock(Value number, int64_t count) {
   valid = count;
   columns = unsigned(llvm::divideCeil(count, int64_t(lanes)));
   reader.bind(lane, arith::MulIOp::create(b, loc, number, kernel.index(width)));
-  reader.setPacked(weights->get(),
-                   {kernel.memrefOf(weights->get()), number, packing()});
+  Value memref = kernel.memrefOf(weights->get());
+  if (byPairs)
+    start = arith::MulIOp::create(
+        b, loc, number,
+        kernel.index(llvm::product_of(
+            cast<MemRefType>(memref.getType()).getShape().drop_front())));
+  else
+    reader.setPacked(weights->get(), {memref, number, packing()});
   emitOuter(0);
 }
 
@@ -275,6 +303,8 @@ int64_t GateEmitter::stepsOfTurn() {
   int64_t extent = staticLoopExtent(root, reductions.back());
   if (ShapedType::isDynamic(extent))
     return 1;
+  if (byPairs)
+    extent /= 2;
   int64_t most =
       std::min(mostSteps, mostOperations / int64_t(rows * gates * columns));
   int64_t steps = 1;
@@ -286,12 +316,14 @@ int64_t GateEmitter::stepsOfTurn() {
 GateEmitter::Sums GateEmitter::reduce(ArrayRef<unsigned> loops,
                                       ValueRange sums) {
   if (loops.empty())
-    return step(sums);
-  int64_t turn = loops.size() == 1 ? stepsOfTurn() : 1;
+    return byPairs ? stepOfPairs(sums) : step(sums);
+  bool isLast = loops.size() == 1;
+  int64_t width = isLast && byPairs ? 2 : 1;
+  int64_t turn = width * (isLast ? stepsOfTurn() : 1);
   return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
                   kernel.index(turn), sums, [&](Value iv, ValueRange before) {
                     Sums inner(before);
-                    for (int64_t number = 0; number < turn; ++number) {
+                    for (int64_t number = 0; number < turn; number += width) {
                       LaneReader::Scope scope(reader);
                       reader.bind(loops[0],
                                   kernel.plus(iv, kernel.index(number)));
@@ -313,6 +345,45 @@ GateEmitter::Sums GateEmitter::step(ValueRange start) {
                                                {Lanes{sum, {}}}, lanes)[0],
                                lanes);
       }
+  return sums;
+}
+
+/// The same with two neighbours of the last reduction.
+GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before) {
+  Sums sums(before);
+  Value rowsMemory = kernel.memrefOf(factor->get()),
+        packed = kernel.memrefOf(weights->get());
+  SmallVector<int64_t> strides =
+      computeStrides(cast<MemRefType>(rowsMemory.getType()).getShape());
+  AffineMap map = root.getMatchingIndexingMap(factor);
+  llvm::SmallDenseMap<AffineExpr, Value> pairs;
+  auto pairOf = [&](ArrayRef<AffineExpr> dims) {
+    AffineExpr element = getAffineConstantExpr(0, b.getContext());
+    for (auto [expr, stride] : llvm::zip_equal(map.getResults(), strides))
+      element = element + expr.replaceDims(dims) * stride;
+    Value &pair = pairs[canonical(element)];
+    if (!pair)
+      pair = spreadPair(kernel, rowsMemory, reader.at(canonical(element)));
+    return pair;
+  };
+  AffineExpr number = getAffineConstantExpr(0, b.getContext());
+  for (unsigned loop : reductions)
+    number = number * staticLoopExtent(root, loop) + point(0, 0, 0)[loop];
+  int64_t ofGate = int64_t(vectors) * lanes * 2;
+  Value step =
+      kernel.plus(start, reader.at(canonical(number * (gates * ofGate / 2))));
+  for (unsigned gateNumber = 0; gateNumber < gates; ++gateNumber)
+    for (unsigned column = 0; column < columns; ++column) {
+      Value factors = loadPairs(
+          kernel, packed,
+          kernel.plus(step, kernel.index(gateNumber * ofGate +
+                                         int64_t(column) * lanes * 2)));
+      for (unsigned row = 0; row < rows; ++row) {
+        Value &sum = sums[(row * gates + gateNumber) * columns + column];
+        sum = addDots(kernel, sum, pairOf(point(row, gateNumber, column)),
+                      factors);
+      }
+    }
   return sums;
 }
 
@@ -510,8 +581,8 @@ void GateEmitter::writeResults(
                    resultPlace(place.first, place.second), width);
 }
 
-bool emitGates(Kernel &kernel, const VectorUnit &unit) {
-  std::optional<GateForm> form = gateFormOf(kernel, unit);
+bool emitGates(Kernel &kernel, const VectorUnit &unit, DotUnit dots) {
+  std::optional<GateForm> form = gateFormOf(kernel, unit, dots);
   if (!form)
     return false;
   GateEmitter(kernel, *form).run();

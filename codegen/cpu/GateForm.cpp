@@ -1,10 +1,12 @@
 //===- GateForm.cpp - which kernels have gates ----------------------------===//
 #include "codegen/cpu/GateForm.h"
 
+#include "codegen/cpu/DotLanes.h"
 #include "codegen/cpu/KernelForm.h"
 #include "codegen/cpu/LaneReader.h"
 #include "codegen/cpu/Roles.h"
 #include "codegen/cpu/TileSizes.h"
+#include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -16,8 +18,8 @@ namespace {
 /// Fills in a GateForm, step by step.
 class GateMatcher : public GateForm {
 public:
-  GateMatcher(Kernel &kernel, const VectorUnit &unit)
-      : kernel(kernel), unit(unit) {}
+  GateMatcher(Kernel &kernel, const VectorUnit &unit, DotUnit dots)
+      : kernel(kernel), unit(unit), dots(dots) {}
 
   bool matches();
 
@@ -28,9 +30,11 @@ private:
   bool readsInPlace(linalg::GenericOp op);
   int64_t mostRowsFitting() const;
   void pickHeights();
+  bool hasPairs();
 
   Kernel &kernel;
   const VectorUnit &unit;
+  DotUnit dots;
 };
 } // namespace
 
@@ -70,8 +74,10 @@ bool GateMatcher::findRoot() {
 bool GateMatcher::findWeights() {
   for (OpOperand *operand : root.getDpsInputOperands()) {
     AffineMap map = root.getMatchingIndexingMap(operand);
-    if (!map.isFunctionOfDim(lane))
+    if (!map.isFunctionOfDim(lane)) {
+      factor = operand;
       continue;
+    }
     auto argument = dyn_cast<BlockArgument>(operand->get());
     if (weights || !argument || !argument.hasOneUse() ||
         !map.isProjectedPermutation() || !map.isFunctionOfDim(gate) ||
@@ -153,6 +159,7 @@ bool GateMatcher::matches() {
   if (mostRowsFitting() == 0)
     return false;
   pickHeights();
+  byPairs = hasPairs();
   farBytes = unit.secondCache() / 2;
   if (unit.littleCode)
     mostSteps = 1;
@@ -169,6 +176,39 @@ bool GateMatcher::matches() {
 int64_t GateMatcher::mostRowsFitting() const {
   int64_t registers = unit.registers;
   return std::max((registers - 1) / gates - 1, (registers - 1) / (gates + 1));
+}
+
+/// Whether both factors are bf16, summed up in f32, and what the weights meet
+/// is in memory, with neighbours of the last reduction side by side. Where
+/// there are tile registers, a dot product of lanes takes as long as two
+/// products that are added for each of them.
+bool GateMatcher::hasPairs() {
+  if (dots != DotUnit::Vectors || lanes != dotLanes || !factor ||
+      !isFloatProduct(root) || !onlyWidensFactors(root) ||
+      !getElementTypeOrSelf(root.getResult(0)).isF32() ||
+      llvm::any_of(root.getDpsInputOperands(),
+                   [](OpOperand *operand) {
+                     return !getElementTypeOrSelf(operand->get()).isBF16();
+                   }) ||
+      llvm::any_of(reductions, [&](unsigned loop) {
+        return ShapedType::isDynamic(staticLoopExtent(root, loop)) ||
+               staticLoopExtent(root, loop) == 0 ||
+               !root.getMatchingIndexingMap(weights).isFunctionOfDim(loop);
+      }))
+    return false;
+  unsigned last = reductions.back();
+  AffineMap map = root.getMatchingIndexingMap(factor);
+  Value memref = kernel.memrefOf(factor->get());
+  return staticLoopExtent(root, last) % 2 == 0 && memref &&
+         map.getNumResults() != 0 &&
+         cast<MemRefType>(memref.getType()).getLayout().isIdentity() &&
+         llvm::all_of(
+             cast<MemRefType>(memref.getType()).getShape().drop_front(),
+             [](int64_t size) { return !ShapedType::isDynamic(size); }) &&
+         laneStep(map.getResults().back(), last) == 1 &&
+         llvm::all_of(map.getResults().drop_back(), [&](AffineExpr expr) {
+           return !expr.isFunctionOfDim(last);
+         });
 }
 
 /// The heights of the tiles that take least time over all rows, of which there
@@ -218,8 +258,9 @@ void GateMatcher::pickHeights() {
     }
 }
 
-std::optional<GateForm> gateFormOf(Kernel &kernel, const VectorUnit &unit) {
-  GateMatcher matcher(kernel, unit);
+std::optional<GateForm> gateFormOf(Kernel &kernel, const VectorUnit &unit,
+                                   DotUnit dots) {
+  GateMatcher matcher(kernel, unit, dots);
   if (!matcher.matches())
     return std::nullopt;
   return matcher;

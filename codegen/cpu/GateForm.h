@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/Kernel.h"
 #include "codegen/cpu/TileSizes.h"
+#include "passes/Pipelines.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -15,7 +16,7 @@ namespace keratin {
 /// some units each, and what follows from it in the same row and unit.
 struct GateForm {
   mlir::linalg::GenericOp root;
-  mlir::OpOperand *weights = nullptr;
+  mlir::OpOperand *weights = nullptr, *factor = nullptr; ///< and what they meet
   /// Loops of the root; rows are the one before the gates.
   unsigned gate = 0, lane = 0;
   llvm::SmallVector<unsigned> reductions;
@@ -31,10 +32,14 @@ struct GateForm {
   /// sets of which pages fall as it happens.
   int64_t farBytes = 0;
   int64_t mostSteps = 8; ///< of the last reduction in a turn of its loop
+  /// Whether a step takes two neighbours of the last reduction at once, which
+  /// both factors have as bf16 (codegen/cpu/DotLanes.h).
+  bool byPairs = false;
 };
 
-/// Nothing where the kernel has another form.
-std::optional<GateForm> gateFormOf(Kernel &kernel, const VectorUnit &unit);
+/// Nothing where the kernel has another form; `dots` is what the target has.
+std::optional<GateForm> gateFormOf(Kernel &kernel, const VectorUnit &unit,
+                                   DotUnit dots);
 
 } // namespace keratin
 

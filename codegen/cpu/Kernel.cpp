@@ -1,6 +1,7 @@
 //===- Kernel.cpp - a kernel on its way from tensors to memrefs -----------===//
 #include "codegen/cpu/Kernel.h"
 #include "codegen/cpu/Packing.h"
+#include "codegen/cpu/PairPacking.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -267,6 +268,23 @@ void Kernel::setPackedArgument(unsigned number, const Packing &packing) {
   if (packing.interleaved)
     order.push_back(b.getNamedAttr("interleaved", b.getUnitAttr()));
   RankedTensorType type = packedType(
+      cast<RankedTensorType>(source.getArgumentTypes()[number]), packing);
+  setPackedArgument(number,
+                    MemRefType::get(type.getShape(), type.getElementType()),
+                    b.getDictionaryAttr(order));
+}
+
+void Kernel::setPackedArgument(unsigned number, const PairPacking &packing) {
+  auto numbers = [&](llvm::StringRef name, ArrayRef<int64_t> values) {
+    return b.getNamedAttr(name, b.getDenseI64ArrayAttr(values));
+  };
+  SmallVector<NamedAttribute> order = {
+      b.getNamedAttr("block", b.getI64IntegerAttr(packing.block)),
+      b.getNamedAttr("dim", b.getI64IntegerAttr(packing.dim)),
+      numbers("outer", packing.outer), numbers("pairs", packing.sums)};
+  if (!packing.inner.empty())
+    order.push_back(numbers("inner", packing.inner));
+  RankedTensorType type = pairedType(
       cast<RankedTensorType>(source.getArgumentTypes()[number]), packing);
   setPackedArgument(number,
                     MemRefType::get(type.getShape(), type.getElementType()),

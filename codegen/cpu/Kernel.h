@@ -16,6 +16,7 @@
 namespace keratin {
 
 struct Packing;
+struct PairPacking;
 
 /// The name of the attribute that makes a function a kernel.
 inline constexpr llvm::StringLiteral kernelAttr = "ktn.kernel";
@@ -94,6 +95,7 @@ public:
 
   /// Wants argument `number` packed.
   void setPackedArgument(unsigned number, const Packing &packing);
+  void setPackedArgument(unsigned number, const PairPacking &packing);
   /// Wants argument `number` as `type`, in the order that `packing` tells.
   void setPackedArgument(unsigned number, mlir::MemRefType type,
                          mlir::DictionaryAttr packing);

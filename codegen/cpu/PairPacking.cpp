@@ -30,7 +30,8 @@ bool isValid(const PairPacking &packing, RankedTensorType type) {
   return type.hasStaticShape() && type.getElementTypeBitWidth() == 16 &&
          packing.block > 0 && take(packing.dim) &&
          llvm::all_of(packing.outer, take) &&
-         llvm::all_of(packing.sums, take) && seen.all() &&
+         llvm::all_of(packing.sums, take) &&
+         llvm::all_of(packing.inner, take) && seen.all() &&
          elementsOf(type, packing.sums) % 2 == 0;
 }
 
@@ -41,6 +42,8 @@ RankedTensorType pairedType(RankedTensorType type, const PairPacking &packing) {
   shape.push_back(
       int64_t(llvm::divideCeil(type.getDimSize(packing.dim), packing.block)));
   shape.push_back(elementsOf(type, packing.sums) / 2);
+  for (int64_t dim : packing.inner)
+    shape.push_back(type.getDimSize(dim));
   shape.push_back(packing.block);
   shape.push_back(2);
   return RankedTensorType::get(shape, type.getElementType());
@@ -72,18 +75,20 @@ void packPairs(ArrayRef<char> source, RankedTensorType type,
   auto blocks = int64_t(llvm::divideCeil(columns, block));
   SmallVector<int64_t> outer = placesOf(type, packing.outer, strides);
   SmallVector<int64_t> sums = placesOf(type, packing.sums, strides);
+  SmallVector<int64_t> inner = placesOf(type, packing.inner, strides);
   char *out = destination.data();
   for (int64_t base : outer)
     for (int64_t first = 0; first < blocks * block; first += block)
       for (size_t pair = 0; pair < sums.size(); pair += 2)
-        for (int64_t column = first; column < first + block; ++column)
-          for (size_t half = 0; half < 2; ++half, out += bytes)
-            if (column < columns)
-              std::memcpy(out,
-                          &source[size_t(base + sums[pair + half] +
-                                         column * strides[packing.dim]) *
-                                  bytes],
-                          bytes);
+        for (int64_t part : inner)
+          for (int64_t column = first; column < first + block; ++column)
+            for (size_t half = 0; half < 2; ++half, out += bytes)
+              if (column < columns)
+                std::memcpy(out,
+                            &source[size_t(base + sums[pair + half] + part +
+                                           column * strides[packing.dim]) *
+                                    bytes],
+                            bytes);
 }
 
 } // namespace keratin

@@ -17,13 +17,17 @@ struct PairPacking {
   /// Dimensions that are summed over, outermost first; the number of their
   /// elements is even.
   llvm::SmallVector<int64_t> sums;
+  /// Dimensions of which a block has all columns of each pair, one element
+  /// after the other, such as gates.
+  llvm::SmallVector<int64_t> inner = {};
 };
 
 /// Whether every dimension of `type`, which is static, has one role, and the
 /// sizes fit.
 bool isValid(const PairPacking &packing, mlir::RankedTensorType type);
 
-/// [outer dimensions, blocks, elements of the sum / 2, block, 2].
+/// [outer dimensions, blocks, elements of the sum / 2, inner dimensions, block,
+/// 2].
 mlir::RankedTensorType pairedType(mlir::RankedTensorType type,
                                   const PairPacking &packing);
 

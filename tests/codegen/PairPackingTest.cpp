@@ -63,6 +63,15 @@ TEST_F(PairPackingTest, GoesAlongSumsInTheirOrderAndKeepsOthersOutside) {
               ElementsAre(1, 3, 2, 4, 5, 7, 6, 8));
 }
 
+TEST_F(PairPackingTest, HasAllOfABlockForEachPair) {
+  // [element of the sum, gate, column].
+  EXPECT_EQ(
+      keratin::pairedType(type({4, 3, 5}), {2, 4, {}, {0}, {1}}).getShape(),
+      ArrayRef<int64_t>({2, 2, 3, 4, 2}));
+  EXPECT_THAT(packed({2, 2, 3}, {2, 2, {}, {0}, {1}}),
+              ElementsAre(1, 7, 2, 8, 4, 10, 5, 11, 3, 9, 0, 0, 6, 12, 0, 0));
+}
+
 TEST_F(PairPackingTest, EachDimensionHasOneRoleAndSumsAreEven) {
   EXPECT_TRUE(isValid({1, 2, {}, {0}}, type({4, 2})));
   EXPECT_FALSE(isValid({1, 2, {}, {0}}, type({3, 2})));
@@ -71,4 +80,7 @@ TEST_F(PairPackingTest, EachDimensionHasOneRoleAndSumsAreEven) {
   EXPECT_FALSE(isValid({1, 2, {}, {}}, type({4, 2})));
   EXPECT_FALSE(isValid({1, 2, {2}, {0}}, type({4, 2})));
   EXPECT_FALSE(isValid({-1, 2, {1}, {0}}, type({4, 2})));
+  EXPECT_TRUE(isValid({2, 2, {}, {0}, {1}}, type({4, 3, 2})));
+  EXPECT_FALSE(isValid({2, 2, {1}, {0}, {1}}, type({4, 3, 2})));
+  EXPECT_FALSE(isValid({2, 2, {}, {0}, {3}}, type({4, 3, 2})));
 }
