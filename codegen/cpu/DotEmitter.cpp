@@ -95,7 +95,7 @@ void DotEmitter::layOut() {
   };
   square = allocate({mostTiles() * plan.height, plan.block}, b.getF32Type());
   if (usesTiles()) {
-    shape = allocate({64}, b.getI8Type());
+    shape = allocateTileShape(kernel);
     kept = allocate({mostTiles(), wordsOfTile}, b.getIndexType());
   }
   if (plan.panel)
@@ -153,13 +153,13 @@ void DotEmitter::run() {
       emit();
     });
   if (usesTiles())
-    call("tilerelease");
+    releaseTiles(kernel);
 }
 
 void DotEmitter::emitHeight(int64_t rows) {
   height = rows;
   if (usesTiles()) {
-    configure();
+    configureTiles(kernel, shape, height, plan.step);
     forgetKept();
   }
   emitOuter(plan.outer, kernel.index(plan.start),
@@ -325,22 +325,19 @@ void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
   if (usesTiles()) {
     for (int64_t tile = 0; tile < tiles; ++tile)
       for (int64_t column = 0; column < vectors; ++column)
-        call("tilezero", number(tile * 2 + column));
+        zeroTile(kernel, tile * 2 + column);
   } else {
     auto type = VectorType::get(dotLanes, b.getF32Type());
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
     sums.assign(size_t(height * vectors), zero);
   }
   sums = sumUp(plan.sums, lefts, right, kernel.index(0), columns, sums);
-  Value stride = LLVM::ConstantOp::create(b, loc, b.getI64Type(),
-                                          b.getI64IntegerAttr(plan.block * 4));
   for (int64_t tile = 0; tile < tiles; ++tile)
     for (int64_t column = 0; column < vectors; ++column) {
       if (usesTiles()) {
         Value place =
             kernel.index(tile * height * plan.block + column * dotLanes);
-        call("tilestored64",
-             {number(tile * 2 + column), address(square, place), stride});
+        storeTile(kernel, tile * 2 + column, square, place, plan.block * 4);
         continue;
       }
       for (int64_t row = 0; row < height; ++row)

@@ -8,7 +8,7 @@
 #ifndef KERATIN_CODEGEN_CPU_DOTLOOPS_H
 #define KERATIN_CODEGEN_CPU_DOTLOOPS_H
 
-#include "codegen/cpu/DotLanes.h"
+#include "codegen/cpu/DotTiles.h"
 #include "codegen/cpu/Dots.h"
 
 namespace keratin {
@@ -51,9 +51,6 @@ private:
   mlir::Value address(mlir::Value memref, mlir::Value element) {
     return addressOf(kernel, memref, element);
   }
-  void call(llvm::StringRef name, mlir::ValueRange arguments = {});
-  mlir::Value number(int64_t tile);
-  void configure();
 
   void layOut();
   void emitHeight(int64_t rows);

@@ -1,4 +1,5 @@
 //===- DotPlan.cpp - when and how sums of products of bf16 are dots -------===//
+#include "codegen/cpu/DotTiles.h"
 #include "codegen/cpu/Dots.h"
 #include "ir/FloatProducts.h"
 
@@ -138,17 +139,9 @@ bool DotPlanner::pickSteps() {
     plan.depth *= extent(loop);
     ++plan.inner;
   }
-  int64_t most = plan.unit == DotUnit::Tiles ? 32 : 2;
-  for (int64_t steps = llvm::divideCeil(plan.depth, most); steps <= plan.depth;
-       ++steps)
-    if (plan.depth % steps == 0 && plan.depth / steps % 2 == 0) {
-      plan.step = plan.depth / steps;
-      break;
-    }
-  // Of a step of few elements a tile is mostly empty.
-  constexpr int64_t leastOfTile = 12;
-  return plan.inner != 0 && plan.step != 0 &&
-         (plan.unit != DotUnit::Tiles || plan.step >= leastOfTile);
+  plan.step = plan.unit == DotUnit::Tiles ? tileDepth(plan.depth)
+                                          : evenPart(plan.depth, 2);
+  return plan.inner != 0 && plan.step != 0;
 }
 
 /// The right factor is read along whole loops, each in a dimension of its own.
@@ -224,7 +217,7 @@ void DotPlanner::mergeRows(int64_t most) {
 /// Rows at one distance are done together, in tiles of one height.
 void DotPlanner::pickRows() {
   // With vectors, rows by two vectors are sums in registers.
-  int64_t most = plan.unit == DotUnit::Tiles ? 16 : 12;
+  int64_t most = plan.unit == DotUnit::Tiles ? mostTileRows : 12;
   plan.runRows = 1;
   int64_t stride = 0;
   for (unsigned loop : llvm::reverse(plan.rows)) {
@@ -258,15 +251,14 @@ std::optional<DotPlan> DotPlanner::run() {
   if (!packRight() && !pickPanel())
     return std::nullopt;
   pickRows();
-  // To set up tiles takes as long as so many products.
-  constexpr int64_t leastOfRow = 128, leastProducts = 16 << 10, fewRows = 16;
+  constexpr int64_t leastOfRow = 128, fewRows = 16;
   int64_t products = plan.columns, rows = 1;
   for (unsigned loop : plan.sums)
     products *= extent(loop);
   for (unsigned loop : plan.rows)
     rows *= ShapedType::isDynamic(extent(loop)) ? fewRows : extent(loop);
   if (plan.columns < 4 || products < leastOfRow ||
-      products * std::min<int64_t>(rows, fewRows * fewRows) < leastProducts)
+      products * std::min<int64_t>(rows, fewRows * fewRows) < productsOfSetup)
     return std::nullopt;
   return plan;
 }

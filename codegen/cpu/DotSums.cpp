@@ -1,10 +1,4 @@
 //===- DotSums.cpp - what dot products compute ----------------------------===//
-//
-// Tile registers are named here, not by LLVM: 0 to 3 hold sums, 4 and 5 rows of
-// the left factor, 6 and 7 columns of the right one. All of one kind have one
-// shape in a kernel, so they are configured once.
-//
-//===----------------------------------------------------------------------===//
 #include "codegen/cpu/DotLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,47 +11,6 @@
 using namespace mlir;
 
 namespace keratin {
-
-//===----------------------------------------------------------------------===//
-// Instructions
-//===----------------------------------------------------------------------===//
-
-void DotEmitter::call(llvm::StringRef name, ValueRange arguments) {
-  LLVM::CallIntrinsicOp::create(
-      b, loc, b.getStringAttr("llvm.x86." + name.str()), arguments);
-}
-
-/// A tile register.
-Value DotEmitter::number(int64_t tile) {
-  return LLVM::ConstantOp::create(b, loc, b.getI8Type(),
-                                  b.getI8IntegerAttr(int8_t(tile)));
-}
-
-/// Tells the machine the rows and the bytes of a row of each tile register
-/// (Intel SDM, volume 1, 18.2).
-void DotEmitter::configure() {
-  constexpr size_t size = 64, bytesAt = 16, rowsAt = 48;
-  std::array<int8_t, size> bytes = {1}; // the palette
-  auto set = [&](unsigned tile, int64_t rows, int64_t rowBytes) {
-    bytes[bytesAt + 2 * size_t(tile)] = int8_t(rowBytes);
-    bytes[rowsAt + tile] = int8_t(rows);
-  };
-  for (unsigned tile = 0; tile < 4; ++tile)
-    set(tile, height, dotLanes * 4);
-  for (unsigned tile : {4, 5})
-    set(tile, height, plan.step * 2);
-  for (unsigned tile : {6, 7})
-    set(tile, plan.step / 2, dotLanes * 4);
-  auto type = VectorType::get(int64_t(size), b.getI8Type());
-  Value table = arith::ConstantOp::create(
-      b, loc, DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes)));
-  vector::StoreOp::create(b, loc, table, shape, ValueRange{kernel.index(0)});
-  call("ldtilecfg", address(shape, kernel.index(0)));
-}
-
-//===----------------------------------------------------------------------===//
-// Sums
-//===----------------------------------------------------------------------===//
 
 /// The loops of the sum, outermost first, and below them the steps. `number`
 /// counts turns of those that are done.
@@ -163,25 +116,18 @@ void DotEmitter::prefetch(Value step) {
 
 void DotEmitter::stepOfTiles(ArrayRef<Value> left, Value right,
                              int64_t columns) {
-  auto constant = [&](int64_t value) -> Value {
-    return LLVM::ConstantOp::create(b, loc, b.getI64Type(),
-                                    b.getI64IntegerAttr(value));
-  };
   int64_t apart = plan.run != 0 ? plan.strides[plan.rows.back()] : 0;
   int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
   for (int64_t column = 0; column < vectors; ++column)
-    call("tileloadd64",
-         {number(6 + column),
-          address(rightMemory,
-                  kernel.plus(right, kernel.index(column * dotLanes * 2))),
-          constant(plan.block * 4)});
+    loadTile(kernel, firstColumnTile + column, rightMemory,
+             kernel.plus(right, kernel.index(column * dotLanes * 2)),
+             plan.block * 4);
   for (auto [tile, place] : llvm::enumerate(left)) {
     auto row = int64_t(tile);
-    call("tileloadd64",
-         {number(4 + row), address(leftMemory, place), constant(apart * 2)});
+    loadTile(kernel, firstRowTile + row, leftMemory, place, apart * 2);
     for (int64_t column = 0; column < vectors; ++column)
-      call("tdpbf16ps",
-           {number(row * 2 + column), number(4 + row), number(6 + column)});
+      addTileDots(kernel, row * 2 + column, firstRowTile + row,
+                  firstColumnTile + column);
   }
 }
 

@@ -12,11 +12,10 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/GateEmitter.h"
 
-#include "codegen/cpu/DotLanes.h"
-#include "codegen/cpu/GateForm.h"
+#include "codegen/cpu/DotTiles.h"
+#include "codegen/cpu/GateLoops.h"
 #include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/JoinVectors.h"
-#include "codegen/cpu/LaneReader.h"
 #include "codegen/cpu/Packing.h"
 #include "codegen/cpu/PairPacking.h"
 #include "ir/FloatProducts.h"
@@ -24,69 +23,15 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
 namespace keratin {
 
-namespace {
-
 /// Rows whose results are computed at once.
 constexpr unsigned rowsAtOnce = 4;
-
-class GateEmitter : GateForm {
-public:
-  GateEmitter(Kernel &kernel, const GateForm &form)
-      : GateForm(form), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-        reader(kernel) {}
-
-  void run();
-
-private:
-  using Sums = SmallVector<Value>;
-
-  bool alternates();
-  unsigned dimOfWeights(unsigned loop);
-  Packing packing();
-  void packWeights();
-
-  void emitBlock(Value number, int64_t count);
-  void emitOuter(unsigned loop);
-  void emitRows();
-  void emitRowsFrom(Value from, Value to, unsigned height,
-                    llvm::function_ref<void()> body);
-  void emitTile();
-  Value placeOfSums(unsigned row, unsigned number, unsigned column);
-  Sums readSums();
-  void prefetchAdded();
-  void prefetchNext();
-  Sums startSums();
-  Sums reduce(ArrayRef<unsigned> loops, ValueRange sums);
-  Sums step(ValueRange sums);
-  Sums stepOfPairs(ValueRange sums);
-  int64_t stepsOfTurn();
-  void finish(ValueRange sums);
-  Position resultPlace(unsigned row, unsigned column);
-  void writeResults(ArrayRef<std::pair<unsigned, unsigned>> vectors);
-  AffineExpr rowExpr(unsigned row);
-  Position point(unsigned row, unsigned gate, unsigned column);
-  unsigned width(unsigned column);
-
-  Kernel &kernel;
-  OpBuilder &b;
-  Location loc;
-  LaneReader reader;
-  unsigned rows = 1, columns = 1; ///< of the present tile
-  int64_t valid = 0;              ///< units of the present block
-  Value block;                    ///< its number
-  Value start;  ///< of its weights, in elements, where they are in pairs
-  Value back;   ///< whether the one before it comes next
-  Value memory; ///< of the sums of a block, or null
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Loops
@@ -110,14 +55,15 @@ unsigned GateEmitter::dimOfWeights(unsigned loop) {
 
 void GateEmitter::packWeights() {
   unsigned number = cast<BlockArgument>(weights->get()).getArgNumber();
-  if (!byPairs)
+  if (dots == DotUnit::None)
     return kernel.setPackedArgument(number, packing());
   PairPacking pairs = {dimOfWeights(lane), int64_t(vectors) * lanes, {}, {}};
   for (unsigned loop : reductions)
     pairs.sums.push_back(dimOfWeights(loop));
   pairs.inner = {dimOfWeights(gate)};
   kernel.setPackedArgument(number, pairs);
-  kernel.to()->setAttr(kernelAttr, b.getStringAttr("dots"));
+  kernel.to()->setAttr(
+      kernelAttr, b.getStringAttr(dots == DotUnit::Tiles ? "tiles" : "dots"));
 }
 
 /// Whether calls are to begin with what the one before them left in the second
@@ -165,45 +111,59 @@ Position GateEmitter::point(unsigned row, unsigned gateNumber,
 
 void GateEmitter::run() {
   packWeights();
-  if (sumsInMemory) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&kernel.to().front());
-    int64_t count =
-        staticLoopExtent(root, gate - 1) * gates * int64_t(vectors) * lanes;
-    auto type = MemRefType::get(count, getElementTypeOrSelf(root.getResult(0)));
-    memory = memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64));
-  }
+  allocate();
   reader.setLane(lane);
+  auto blocks = int64_t(llvm::divideCeil(units, int64_t(vectors) * lanes));
+  if (kernel.pickShared({blocks})) {
+    auto [from, to] = kernel.share(kernel.index(blocks), 1);
+    return emitBlocks(from, to);
+  }
+  kernel.emitOnce([&] { emitBlocks(kernel.index(0), kernel.index(blocks)); });
+}
+
+/// Memory for sums that do not stay in registers.
+void GateEmitter::allocate() {
+  firstRow = getAffineConstantExpr(0, b.getContext());
+  if (dots != DotUnit::Tiles && !sumsInMemory)
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&kernel.to().front());
+  int64_t most = tileRows * tilesAtOnce;
+  if (dots == DotUnit::Tiles)
+    shape = allocateTileShape(kernel);
+  else
+    most = staticLoopExtent(root, gate - 1);
+  auto type = MemRefType::get(most * gates * int64_t(vectors) * lanes,
+                              getElementTypeOrSelf(root.getResult(0)));
+  memory = memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64));
+}
+
+/// Blocks of units, the last of which may have fewer.
+void GateEmitter::emitBlocks(Value from, Value to) {
   int64_t block = int64_t(vectors) * lanes;
   int64_t blocks = units / block, rest = units % block;
-  std::optional<unsigned> shared =
-      kernel.pickShared({blocks + (rest != 0 ? 1 : 0)});
-  auto emit = [&](Value from, Value to) {
-    Value end = arith::MinUIOp::create(b, loc, to, kernel.index(blocks));
-    if (alternates())
-      back = kernel.goesBack();
-    emitLoop(b, loc, from, end, kernel.index(1), {},
-             [&](Value number, ValueRange) -> Sums {
-               if (back)
-                 number = mirrored(kernel, number, from, end, back);
-               emitBlock(number, block);
-               return {};
-             });
-    if (rest == 0)
-      return;
+  if (dots == DotUnit::Tiles)
+    configureTiles(kernel, shape, tileRows, depth);
+  Value end = arith::MinUIOp::create(b, loc, to, kernel.index(blocks));
+  if (alternates())
+    back = kernel.goesBack();
+  emitLoop(b, loc, from, end, kernel.index(1), {},
+           [&](Value number, ValueRange) -> Sums {
+             if (back)
+               number = mirrored(kernel, number, from, end, back);
+             emitBlock(number, block);
+             return {};
+           });
+  if (rest != 0) {
     Value start = arith::MaxUIOp::create(b, loc, from, kernel.index(blocks));
     emitLoop(b, loc, start, to, kernel.index(1), {},
              [&](Value number, ValueRange) -> Sums {
                emitBlock(number, rest);
                return {};
              });
-  };
-  Value all = kernel.index(blocks + (rest != 0));
-  if (shared) {
-    auto [from, to] = kernel.share(all, 1);
-    return emit(from, to);
   }
-  kernel.emitOnce([&] { emit(kernel.index(0), all); });
+  if (dots == DotUnit::Tiles)
+    releaseTiles(kernel);
 }
 
 /// The block `number`, in which there are `count` units.
@@ -215,7 +175,7 @@ void GateEmitter::emitBlock(Value number, int64_t count) {
   columns = unsigned(llvm::divideCeil(count, int64_t(lanes)));
   reader.bind(lane, arith::MulIOp::create(b, loc, number, kernel.index(width)));
   Value memref = kernel.memrefOf(weights->get());
-  if (byPairs)
+  if (dots != DotUnit::None)
     start = arith::MulIOp::create(
         b, loc, number,
         kernel.index(llvm::product_of(
@@ -228,7 +188,7 @@ void GateEmitter::emitBlock(Value number, int64_t count) {
 /// The loops in front of the rows.
 void GateEmitter::emitOuter(unsigned loop) {
   if (loop + 1 == gate)
-    return emitRows();
+    return dots == DotUnit::Tiles ? emitTiledRows() : emitRows();
   emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loop),
            kernel.index(1), {}, [&](Value iv, ValueRange) -> Sums {
              LaneReader::Scope scope(reader);
@@ -265,132 +225,39 @@ void GateEmitter::emitRows() {
   Value high = kernel.index(extent - lowTiles * int64_t(lowRows));
   emitRowsFrom(none, high, mostRows, tile);
   emitRowsFrom(high, all, lowRows, tile);
-  if (!memory)
+  if (!sumsInMemory)
     return;
   prefetchNext();
-  int64_t rest = extent % rowsAtOnce;
+  finishRows(none, all);
+}
+
+/// Computes the results of the rows from `from` to before `to`, whose sums are
+/// in memory.
+void GateEmitter::finishRows(Value from, Value to) {
   auto compute = [&] { finish(readSums()); };
-  Value whole = kernel.index(extent - rest);
-  emitRowsFrom(none, whole, rowsAtOnce, compute);
-  emitRowsFrom(whole, all, unsigned(rest), compute);
+  std::optional<int64_t> first = getConstantIntValue(from),
+                         last = getConstantIntValue(to);
+  if (first && last) {
+    int64_t rest = (*last - *first) % rowsAtOnce;
+    Value whole = kernel.index(*last - rest);
+    emitRowsFrom(from, whole, rowsAtOnce, compute);
+    return emitRowsFrom(whole, to, unsigned(rest), compute);
+  }
+  Value count = arith::SubIOp::create(b, loc, to, from);
+  Value rest = arith::RemUIOp::create(b, loc, count, kernel.index(rowsAtOnce));
+  Value whole = arith::SubIOp::create(b, loc, to, rest);
+  emitRowsFrom(from, whole, rowsAtOnce, compute);
+  emitRowsFrom(whole, to, 1, compute);
 }
 
 //===----------------------------------------------------------------------===//
 // The tile
 //===----------------------------------------------------------------------===//
 
-/// The initial sums: rows by gates by columns, all of whole vectors, since
-/// blocks of weights hold zeros after their last unit.
-GateEmitter::Sums GateEmitter::startSums() {
-  Sums sums;
-  OpOperand *init = root.getDpsInitOperand(0);
-  for (unsigned row = 0; row < rows; ++row)
-    for (unsigned number = 0; number < gates; ++number)
-      for (unsigned column = 0; column < columns; ++column) {
-        Position place(
-            ArrayRef(point(row, number, column)).take_front(lane + 1));
-        sums.push_back(
-            reader.materialize(reader.read(init->get(), place, lanes), lanes));
-      }
-  return sums;
-}
-
-/// How many steps of the reduction a turn of its loop has. The end of a loop of
-/// some 30 turns is foreseen, that of a longer one costs each tile some 20
-/// cycles.
-int64_t GateEmitter::stepsOfTurn() {
-  constexpr int64_t mostOperations = 96;
-  int64_t extent = staticLoopExtent(root, reductions.back());
-  if (ShapedType::isDynamic(extent))
-    return 1;
-  if (byPairs)
-    extent /= 2;
-  int64_t most =
-      std::min(mostSteps, mostOperations / int64_t(rows * gates * columns));
-  int64_t steps = 1;
-  while (2 * steps <= most && extent % (2 * steps) == 0)
-    steps *= 2;
-  return steps;
-}
-
-GateEmitter::Sums GateEmitter::reduce(ArrayRef<unsigned> loops,
-                                      ValueRange sums) {
-  if (loops.empty())
-    return byPairs ? stepOfPairs(sums) : step(sums);
-  bool isLast = loops.size() == 1;
-  int64_t width = isLast && byPairs ? 2 : 1;
-  int64_t turn = width * (isLast ? stepsOfTurn() : 1);
-  return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
-                  kernel.index(turn), sums, [&](Value iv, ValueRange before) {
-                    Sums inner(before);
-                    for (int64_t number = 0; number < turn; number += width) {
-                      LaneReader::Scope scope(reader);
-                      reader.bind(loops[0],
-                                  kernel.plus(iv, kernel.index(number)));
-                      inner = reduce(loops.drop_front(), inner);
-                    }
-                    return inner;
-                  });
-}
-
-GateEmitter::Sums GateEmitter::step(ValueRange start) {
-  Sums sums(start);
-  // Each of the weights once for all rows: there may be registers for one.
-  for (unsigned number = 0; number < gates; ++number)
-    for (unsigned column = 0; column < columns; ++column)
-      for (unsigned row = 0; row < rows; ++row) {
-        Value &sum = sums[(row * gates + number) * columns + column];
-        sum =
-            reader.materialize(reader.evaluate(root, point(row, number, column),
-                                               {Lanes{sum, {}}}, lanes)[0],
-                               lanes);
-      }
-  return sums;
-}
-
-/// The same with two neighbours of the last reduction.
-GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before) {
-  Sums sums(before);
-  Value rowsMemory = kernel.memrefOf(factor->get()),
-        packed = kernel.memrefOf(weights->get());
-  SmallVector<int64_t> strides =
-      computeStrides(cast<MemRefType>(rowsMemory.getType()).getShape());
-  AffineMap map = root.getMatchingIndexingMap(factor);
-  llvm::SmallDenseMap<AffineExpr, Value> pairs;
-  auto pairOf = [&](ArrayRef<AffineExpr> dims) {
-    AffineExpr element = getAffineConstantExpr(0, b.getContext());
-    for (auto [expr, stride] : llvm::zip_equal(map.getResults(), strides))
-      element = element + expr.replaceDims(dims) * stride;
-    Value &pair = pairs[canonical(element)];
-    if (!pair)
-      pair = spreadPair(kernel, rowsMemory, reader.at(canonical(element)));
-    return pair;
-  };
-  AffineExpr number = getAffineConstantExpr(0, b.getContext());
-  for (unsigned loop : reductions)
-    number = number * staticLoopExtent(root, loop) + point(0, 0, 0)[loop];
-  int64_t ofGate = int64_t(vectors) * lanes * 2;
-  Value step =
-      kernel.plus(start, reader.at(canonical(number * (gates * ofGate / 2))));
-  for (unsigned gateNumber = 0; gateNumber < gates; ++gateNumber)
-    for (unsigned column = 0; column < columns; ++column) {
-      Value factors = loadPairs(
-          kernel, packed,
-          kernel.plus(step, kernel.index(gateNumber * ofGate +
-                                         int64_t(column) * lanes * 2)));
-      for (unsigned row = 0; row < rows; ++row) {
-        Value &sum = sums[(row * gates + gateNumber) * columns + column];
-        sum = addDots(kernel, sum, pairOf(point(row, gateNumber, column)),
-                      factors);
-      }
-    }
-  return sums;
-}
-
 void GateEmitter::emitTile() {
   prefetchAdded();
   Sums sums = reduce(reductions, startSums());
-  if (memory) {
+  if (sumsInMemory) {
     auto next = sums.begin();
     for (unsigned row = 0; row < rows; ++row)
       for (unsigned number = 0; number < gates; ++number)
@@ -408,8 +275,8 @@ void GateEmitter::emitTile() {
 /// Where the sums of a row, a gate and a vector of units are in memory.
 Value GateEmitter::placeOfSums(unsigned row, unsigned number, unsigned column) {
   int64_t ofGate = int64_t(vectors) * lanes, ofRow = gates * ofGate;
-  return reader.at(canonical(rowExpr(row) * ofRow + number * ofGate +
-                             int64_t(column) * lanes));
+  return reader.at(canonical((rowExpr(row) - firstRow) * ofRow +
+                             number * ofGate + int64_t(column) * lanes));
 }
 
 /// The sums of the present rows, from memory.

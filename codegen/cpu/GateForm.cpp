@@ -1,7 +1,7 @@
 //===- GateForm.cpp - which kernels have gates ----------------------------===//
 #include "codegen/cpu/GateForm.h"
 
-#include "codegen/cpu/DotLanes.h"
+#include "codegen/cpu/DotTiles.h"
 #include "codegen/cpu/KernelForm.h"
 #include "codegen/cpu/LaneReader.h"
 #include "codegen/cpu/Roles.h"
@@ -18,8 +18,8 @@ namespace {
 /// Fills in a GateForm, step by step.
 class GateMatcher : public GateForm {
 public:
-  GateMatcher(Kernel &kernel, const VectorUnit &unit, DotUnit dots)
-      : kernel(kernel), unit(unit), dots(dots) {}
+  GateMatcher(Kernel &kernel, const VectorUnit &unit, DotUnit has)
+      : kernel(kernel), unit(unit), has(has) {}
 
   bool matches();
 
@@ -31,10 +31,12 @@ private:
   int64_t mostRowsFitting() const;
   void pickHeights();
   bool hasPairs();
+  bool fitsTiles();
+  DotUnit pickDots();
 
   Kernel &kernel;
   const VectorUnit &unit;
-  DotUnit dots;
+  DotUnit has;
 };
 } // namespace
 
@@ -158,14 +160,15 @@ bool GateMatcher::matches() {
   }
   if (mostRowsFitting() == 0)
     return false;
+  dots = pickDots();
   pickHeights();
-  byPairs = hasPairs();
   farBytes = unit.secondCache() / 2;
   if (unit.littleCode)
     mostSteps = 1;
   // One row alone needs more sums to hide the latency of each.
   constexpr int64_t sumsInFlight = 8;
-  if (mostRows * gates < sumsInFlight && units >= 2 * int64_t(lanes) &&
+  if (dots != DotUnit::Tiles && mostRows * gates < sumsInFlight &&
+      units >= 2 * int64_t(lanes) &&
       2 * (int64_t(mostRows) + 1) * gates + 1 <= int64_t(unit.registers))
     vectors = 2;
   return true;
@@ -179,12 +182,10 @@ int64_t GateMatcher::mostRowsFitting() const {
 }
 
 /// Whether both factors are bf16, summed up in f32, and what the weights meet
-/// is in memory, with neighbours of the last reduction side by side. Where
-/// there are tile registers, a dot product of lanes takes as long as two
-/// products that are added for each of them.
+/// is in memory, with neighbours of the last reduction side by side.
 bool GateMatcher::hasPairs() {
-  if (dots != DotUnit::Vectors || lanes != dotLanes || !factor ||
-      !isFloatProduct(root) || !onlyWidensFactors(root) ||
+  if (lanes != dotLanes || !factor || !isFloatProduct(root) ||
+      !onlyWidensFactors(root) ||
       !getElementTypeOrSelf(root.getResult(0)).isF32() ||
       llvm::any_of(root.getDpsInputOperands(),
                    [](OpOperand *operand) {
@@ -211,6 +212,40 @@ bool GateMatcher::hasPairs() {
          });
 }
 
+/// Whether sums of several rows are worth tiles, and are what those can do.
+bool GateMatcher::fitsTiles() {
+  unsigned loop = gate - 1;
+  AffineMap map = root.getMatchingIndexingMap(factor);
+  int64_t total = staticLoopExtent(root, loop);
+  bool isKnown = !ShapedType::isDynamic(total);
+  depth = tileDepth(staticLoopExtent(root, reductions.back()));
+  int64_t products = gates * units * (isKnown ? total : mostTileRows);
+  for (unsigned reduction : reductions)
+    products *= staticLoopExtent(root, reduction);
+  tileRows = mostTileRows;
+  tilesAtOnce = 2;
+  if (isKnown && total > 0) {
+    auto tiles = int64_t(llvm::divideCeil(total, mostTileRows));
+    tileRows = int64_t(llvm::divideCeil(total, tiles));
+    tilesAtOnce = tiles % 2 == 0 ? 2 : 1;
+  }
+  return depth != 0 && tileRows >= 2 && products >= productsOfSetup &&
+         startsFromZero(root) && !map.isFunctionOfDim(gate) &&
+         llvm::all_of(map.getResults(), [&](AffineExpr expr) {
+           std::optional<int64_t> step = laneStep(expr, loop);
+           return step && *step >= 0;
+         });
+}
+
+/// Where there are tile registers, a dot product of lanes takes as long as two
+/// products that are added for each of them.
+DotUnit GateMatcher::pickDots() {
+  if (has == DotUnit::None || !hasPairs() ||
+      (has == DotUnit::Tiles && !fitsTiles()))
+    return DotUnit::None;
+  return has;
+}
+
 /// The heights of the tiles that take least time over all rows, of which there
 /// are two at most; a few rows each where their number is not known. Of equals
 /// those whose rows come in fewest groups, in which functions of them are
@@ -226,7 +261,7 @@ void GateMatcher::pickHeights() {
   constexpr int64_t leastRows = 12, mostBytes = 32 << 10;
   int64_t bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
-  sumsInMemory = total > most && total >= leastRows &&
+  sumsInMemory = dots != DotUnit::Tiles && total > most && total >= leastRows &&
                  total * gates * lanes * bits / 8 <= mostBytes;
   constexpr int64_t mostApart = 2;
   auto costOf = [&](int64_t tiles, int64_t height) {

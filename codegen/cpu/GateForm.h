@@ -32,9 +32,13 @@ struct GateForm {
   /// sets of which pages fall as it happens.
   int64_t farBytes = 0;
   int64_t mostSteps = 8; ///< of the last reduction in a turn of its loop
-  /// Whether a step takes two neighbours of the last reduction at once, which
-  /// both factors have as bf16 (codegen/cpu/DotLanes.h).
-  bool byPairs = false;
+  /// With dot products a step takes two neighbours of the last reduction at
+  /// once, which both factors have as bf16 (codegen/cpu/DotLanes.h).
+  DotUnit dots = DotUnit::None;
+  /// In tile registers (codegen/cpu/DotTiles.h): rows of each, of which there
+  /// are so many or not known to be, how many tiles of rows are summed up at
+  /// once, and how many neighbours a step takes.
+  int64_t tileRows = 0, tilesAtOnce = 1, depth = 0;
 };
 
 /// Nothing where the kernel has another form; `dots` is what the target has.

@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 dots=vectors" | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 dots=tiles" | FileCheck %s --check-prefix=TILES
 
 #x = affine_map<(m, g, n, k) -> (m, k)>
 #w = affine_map<(m, g, n, k) -> (k, g, n)>
@@ -101,4 +102,50 @@ func.func private @odd(%x: tensor<4x33xbf16>, %w: tensor<33x2x32xbf16> {ktn.cons
     linalg.yield %p : f32
   } -> tensor<4x32xf32>
   return %y : tensor<4x32xf32>
+}
+
+// In tile registers two tiles of rows meet both gates at once. Their sums go to memory, four bytes of 16 units of two
+// gates a row, and what follows is computed from there.
+// CHECK-LABEL: func private @tiles(
+// CHECK-SAME:    attributes {ktn.kernel = "dots"}
+// TILES-LABEL: func private @row(
+// TILES-SAME:    ktn.packed = {block = 32 : i64, dim = 2 : i64, interleaved}
+// TILES-NOT:     llvm.call_intrinsic
+// TILES-LABEL: func private @tiles(
+// TILES-SAME:    memref<2x32x2x16x2xbf16> {ktn.constant, ktn.packed = {block = 16 : i64, {{.+}} attributes {ktn.kernel = "tiles"}
+// TILES:         %[[SUMS:.+]] = memref.alloca() {{.+}} : memref<1024xf32>
+// TILES:         llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// TILES:         scf.for %{{.+}} = %c0 to %{{.+}} step %c1 {
+// TILES-COUNT-4:   llvm.call_intrinsic "llvm.x86.tilezero"
+// TILES:           scf.for %{{.+}} = %c0 to %c64 step %c32
+// TILES-COUNT-3:     llvm.call_intrinsic "llvm.x86.tileloadd64"
+// TILES-COUNT-2:     llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES:             llvm.call_intrinsic "llvm.x86.tileloadd64"
+// TILES-COUNT-2:     llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES-COUNT-4:   llvm.call_intrinsic "llvm.x86.tilestored64"
+// TILES:           scf.for %{{.+}} = %c0 to %c32 step %c4
+// TILES:             vector.load %[[SUMS]]
+// TILES:             math.exp %{{.+}} : vector<64xf32>
+// TILES:         llvm.call_intrinsic "llvm.x86.tilerelease"
+func.func private @tiles(%x: tensor<32x64xbf16>, %w: tensor<64x2x32xbf16> {ktn.constant}, %out: tensor<32x32xf32>) -> tensor<32x32xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<32x2x32xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<32x2x32xf32>) -> tensor<32x2x32xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #sums], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<32x64xbf16>, tensor<64x2x32xbf16>) outs(%start : tensor<32x2x32xf32>) {
+  ^bb0(%a: bf16, %c: bf16, %s: f32):
+    %l = arith.extf %a : bf16 to f32
+    %r = arith.extf %c : bf16 to f32
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<32x2x32xf32>
+  %y = linalg.generic {indexing_maps = [#first, #last, #y], iterator_types = ["parallel", "parallel"]}
+      ins(%sum, %sum : tensor<32x2x32xf32>, tensor<32x2x32xf32>) outs(%out : tensor<32x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %g = math.exp %a : f32
+    %p = arith.mulf %g, %c : f32
+    linalg.yield %p : f32
+  } -> tensor<32x32xf32>
+  return %y : tensor<32x32xf32>
 }

@@ -1,0 +1,86 @@
+//===- GateLoops.h - the loops around gates ---------------------*- C++ -*-===//
+//
+// What GateEmitter.cpp (the loops, and what follows from sums), GateSums.cpp
+// (sums in vectors) and GateTiles.cpp (sums in tile registers) share.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KERATIN_CODEGEN_CPU_GATELOOPS_H
+#define KERATIN_CODEGEN_CPU_GATELOOPS_H
+
+#include "codegen/cpu/GateForm.h"
+#include "codegen/cpu/LaneReader.h"
+
+namespace keratin {
+
+/// Emits a kernel of that form.
+class GateEmitter : GateForm {
+public:
+  GateEmitter(Kernel &kernel, const GateForm &form)
+      : GateForm(form), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
+        reader(kernel) {}
+
+  void run();
+
+private:
+  using Sums = llvm::SmallVector<mlir::Value>;
+
+  bool alternates();
+  unsigned dimOfWeights(unsigned loop);
+  Packing packing();
+  void packWeights();
+  void allocate();
+
+  void emitBlocks(mlir::Value from, mlir::Value to);
+  void emitBlock(mlir::Value number, int64_t count);
+  void emitOuter(unsigned loop);
+  void emitRows();
+  void emitRowsFrom(mlir::Value from, mlir::Value to, unsigned height,
+                    llvm::function_ref<void()> body);
+  void emitTile();
+  mlir::Value placeOfSums(unsigned row, unsigned number, unsigned column);
+  Sums readSums();
+  void prefetchAdded();
+  void prefetchNext();
+  Sums startSums();
+  Sums reduce(llvm::ArrayRef<unsigned> loops, mlir::ValueRange sums);
+  Sums step(mlir::ValueRange sums);
+  Sums stepOfPairs(mlir::ValueRange sums);
+  mlir::AffineExpr elementOfFactor(llvm::ArrayRef<mlir::AffineExpr> dims);
+  mlir::Value pairsOfStep();
+  int64_t pairsOfGate() const { return int64_t(vectors) * lanes * 2; }
+
+  void emitTiledRows();
+  void emitTilesOf(mlir::Value all, mlir::Value last);
+  void sumTiles(llvm::ArrayRef<mlir::Value> firsts);
+  void sumGates(llvm::ArrayRef<mlir::Value> firsts, int64_t from, int64_t to);
+  void addStep(llvm::ArrayRef<mlir::Value> firsts, int64_t from, int64_t to,
+               llvm::function_ref<int64_t(int64_t, int64_t)> tileOf);
+  void emitSteps(llvm::ArrayRef<unsigned> loops,
+                 llvm::function_ref<void()> step);
+  void finishRows(mlir::Value from, mlir::Value to);
+
+  int64_t stepsOfTurn();
+  void finish(mlir::ValueRange sums);
+  Position resultPlace(unsigned row, unsigned column);
+  void writeResults(llvm::ArrayRef<std::pair<unsigned, unsigned>> vectors);
+  mlir::AffineExpr rowExpr(unsigned row);
+  Position point(unsigned row, unsigned gate, unsigned column);
+  unsigned width(unsigned column);
+
+  Kernel &kernel;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  LaneReader reader;
+  unsigned rows = 1, columns = 1; ///< of the present tile
+  int64_t valid = 0;              ///< units of the present block
+  mlir::Value block;              ///< its number
+  mlir::Value start;  ///< of its weights, in elements, where they are in pairs
+  mlir::Value back;   ///< whether the one before it comes next
+  mlir::Value memory; ///< of the sums of some rows of a block, or null
+  mlir::AffineExpr firstRow; ///< of those
+  mlir::Value shape;         ///< of tile registers
+};
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_GATELOOPS_H

@@ -1,0 +1,126 @@
+//===- GateSums.cpp - sums of gates in vector registers -------------------===//
+#include "codegen/cpu/DotLanes.h"
+#include "codegen/cpu/GateLoops.h"
+
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+/// The initial sums: rows by gates by columns, all of whole vectors, since
+/// blocks of weights hold zeros after their last unit.
+GateEmitter::Sums GateEmitter::startSums() {
+  Sums sums;
+  OpOperand *init = root.getDpsInitOperand(0);
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned number = 0; number < gates; ++number)
+      for (unsigned column = 0; column < columns; ++column) {
+        Position place(
+            ArrayRef(point(row, number, column)).take_front(lane + 1));
+        sums.push_back(
+            reader.materialize(reader.read(init->get(), place, lanes), lanes));
+      }
+  return sums;
+}
+
+/// How many steps of the reduction a turn of its loop has. The end of a loop of
+/// some 30 turns is foreseen, that of a longer one costs each tile some 20
+/// cycles.
+int64_t GateEmitter::stepsOfTurn() {
+  constexpr int64_t mostOperations = 96;
+  int64_t extent = staticLoopExtent(root, reductions.back());
+  if (ShapedType::isDynamic(extent))
+    return 1;
+  if (dots != DotUnit::None)
+    extent /= 2;
+  int64_t most =
+      std::min(mostSteps, mostOperations / int64_t(rows * gates * columns));
+  int64_t steps = 1;
+  while (2 * steps <= most && extent % (2 * steps) == 0)
+    steps *= 2;
+  return steps;
+}
+
+GateEmitter::Sums GateEmitter::reduce(ArrayRef<unsigned> loops,
+                                      ValueRange sums) {
+  if (loops.empty())
+    return dots == DotUnit::None ? step(sums) : stepOfPairs(sums);
+  bool isLast = loops.size() == 1;
+  int64_t width = isLast && dots != DotUnit::None ? 2 : 1;
+  int64_t turn = width * (isLast ? stepsOfTurn() : 1);
+  return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
+                  kernel.index(turn), sums, [&](Value iv, ValueRange before) {
+                    Sums inner(before);
+                    for (int64_t number = 0; number < turn; number += width) {
+                      LaneReader::Scope scope(reader);
+                      reader.bind(loops[0],
+                                  kernel.plus(iv, kernel.index(number)));
+                      inner = reduce(loops.drop_front(), inner);
+                    }
+                    return inner;
+                  });
+}
+
+GateEmitter::Sums GateEmitter::step(ValueRange start) {
+  Sums sums(start);
+  // Each of the weights once for all rows: there may be registers for one.
+  for (unsigned number = 0; number < gates; ++number)
+    for (unsigned column = 0; column < columns; ++column)
+      for (unsigned row = 0; row < rows; ++row) {
+        Value &sum = sums[(row * gates + number) * columns + column];
+        sum =
+            reader.materialize(reader.evaluate(root, point(row, number, column),
+                                               {Lanes{sum, {}}}, lanes)[0],
+                               lanes);
+      }
+  return sums;
+}
+
+/// Where in memory what the weights meet at `dims` is, in elements.
+AffineExpr GateEmitter::elementOfFactor(ArrayRef<AffineExpr> dims) {
+  auto type = cast<MemRefType>(kernel.memrefOf(factor->get()).getType());
+  AffineExpr element = getAffineConstantExpr(0, b.getContext());
+  for (auto [expr, stride] :
+       llvm::zip_equal(root.getMatchingIndexingMap(factor).getResults(),
+                       computeStrides(type.getShape())))
+    element = element + expr.replaceDims(dims) * stride;
+  return canonical(element);
+}
+
+/// Where the weights of the present step begin.
+Value GateEmitter::pairsOfStep() {
+  AffineExpr number = getAffineConstantExpr(0, b.getContext());
+  for (unsigned loop : reductions)
+    number = number * staticLoopExtent(root, loop) + point(0, 0, 0)[loop];
+  return kernel.plus(
+      start, reader.at(canonical(number * (gates * pairsOfGate() / 2))));
+}
+
+/// The same with two neighbours of the last reduction.
+GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before) {
+  Sums sums(before);
+  llvm::SmallDenseMap<AffineExpr, Value> pairs;
+  auto pairOf = [&](AffineExpr element) {
+    Value &pair = pairs[element];
+    if (!pair)
+      pair = spreadPair(kernel, kernel.memrefOf(factor->get()),
+                        reader.at(element));
+    return pair;
+  };
+  Value first = pairsOfStep();
+  for (unsigned number = 0; number < gates; ++number)
+    for (unsigned column = 0; column < columns; ++column) {
+      Value place = kernel.plus(
+          first, kernel.index(number * pairsOfGate() + column * dotLanes * 2));
+      Value factors = loadPairs(kernel, kernel.memrefOf(weights->get()), place);
+      for (unsigned row = 0; row < rows; ++row) {
+        Value &sum = sums[(row * gates + number) * columns + column];
+        AffineExpr element = elementOfFactor(point(row, number, column));
+        sum = addDots(kernel, sum, pairOf(element), factors);
+      }
+    }
+  return sums;
+}
+
+} // namespace keratin
