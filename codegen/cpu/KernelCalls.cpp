@@ -89,11 +89,11 @@ private:
 } // namespace
 
 /// Whether threads are awake when `call` comes by: there is much work around
-/// it, and it is no small step of a loop.
+/// it. Steps of a loop follow each other sooner than threads go to sleep.
 bool PartCounter::isAwake(func::CallOp call) {
   constexpr int64_t leastWork = 100 * workOfPart;
   auto function = call->getParentOfType<func::FuncOp>();
-  if (!function || call->getParentOfType<scf::ForOp>())
+  if (!function)
     return false;
   auto [known, isNew] = totals.try_emplace(function, 0);
   if (isNew)

@@ -34,13 +34,13 @@ func.func private @kernel.large(%x: tensor<1000x1000xf32>, %out: tensor<1000x100
 }
 
 // Where there is much work around it, threads are awake, and less is worth
-// handing out, if it is not a step of a loop.
+// handing out; so it is in a step of a loop.
 // CHECK-LABEL: func.func @awake(
 // CHECK-DAG:     %[[FOUR:.+]] = arith.constant 4 : index
 // CHECK:         call @kernel.awake({{.+}}, %[[FOUR]], %[[FOUR]])
 // CHECK:         scf.for
-// CHECK:           %[[ONE:.+]] = arith.constant 1 : index
-// CHECK:           func.call @kernel.awake({{.+}}, %[[ONE]], %[[ONE]])
+// CHECK:           %[[PARTS:.+]] = arith.constant 4 : index
+// CHECK:           func.call @kernel.awake({{.+}}, %[[PARTS]], %[[PARTS]])
 func.func @awake(%x: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
