@@ -277,8 +277,9 @@ void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
   finishKept(rest);
 }
 
-/// The tile of rows `number`. The last tile of a run begins early enough to be
-/// whole; what it has in common with the one before is not stored again.
+/// The tile of rows `number`. Where all have one height the last tile of a run
+/// begins early enough to be whole; what it has in common with the one before
+/// is not stored again.
 DotEmitter::Tile DotEmitter::tileAt(Value number) {
   Value run = plan.runRows ? kernel.index(*plan.runRows)
                            : kernel.loopExtent(root, plan.rows.back());
@@ -290,6 +291,17 @@ DotEmitter::Tile DotEmitter::tileAt(Value number) {
   Value first = times(over(number, perRun, /*rest=*/true), height);
   if (plan.runRows && *plan.runRows % height == 0)
     return {outer, first, kernel.index(0)};
+  if (plan.lowTiles != 0) {
+    Value inRun = over(number, perRun, /*rest=*/true);
+    Value high =
+        arith::SubIOp::create(b, loc, perRun, kernel.index(plan.lowTiles));
+    Value isLow =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, inRun, high);
+    Value before = arith::SubIOp::create(
+        b, loc, arith::MaxUIOp::create(b, loc, inRun, high), high);
+    first = arith::SubIOp::create(b, loc, first, before);
+    return {outer, first, kernel.index(0), isLow};
+  }
   Value latest =
       plan.runRows
           ? kernel.index(*plan.runRows - height)
@@ -319,7 +331,24 @@ void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
           place, times(places.back().first, plan.strides[plan.rows.back()]));
     lefts.push_back(place);
   }
+  Value isLow = places[0].isLow;
+  if (!isLow)
+    return emitTiles(places, lefts, right, columns);
+  auto branch = scf::IfOp::create(b, loc, isLow, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  for (bool low : {true, false}) {
+    b.setInsertionPointToStart(low ? branch.thenBlock() : branch.elseBlock());
+    LaneReader::Scope scope(reader);
+    height = plan.height - low;
+    emitTiles(places, lefts, right, columns);
+  }
+}
 
+/// Those of `height` rows at `places`, which `lefts` are where the left factor
+/// has.
+void DotEmitter::emitTiles(ArrayRef<Tile> places, ArrayRef<Value> lefts,
+                           Value right, int64_t columns) {
+  auto tiles = int64_t(places.size());
   int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
   Values sums;
   if (usesTiles()) {

@@ -32,6 +32,13 @@ private:
   using Then = llvm::function_ref<void(mlir::Value)>;
   using Values = llvm::SmallVector<mlir::Value>;
 
+  /// Where a tile of rows is: which turn of the loops around its run, its first
+  /// row in that, the first of its own rows that no other tile has, and where
+  /// some tiles have a row less whether it is one of them.
+  struct Tile {
+    mlir::Value outer, first, skipped, isLow = {};
+  };
+
   bool usesTiles() const { return plan.unit == DotUnit::Tiles; }
   /// Tiles of rows that are summed up at once.
   int64_t mostTiles() const { return usesTiles() ? 2 : 1; }
@@ -61,6 +68,8 @@ private:
                    mlir::Value right);
   void emitTiles(mlir::Value group, int64_t tiles, int64_t columns,
                  mlir::Value left, mlir::Value right);
+  void emitTiles(llvm::ArrayRef<Tile> tiles, llvm::ArrayRef<mlir::Value> lefts,
+                 mlir::Value right, int64_t columns);
   void bindLoops(llvm::ArrayRef<unsigned> loops, mlir::Value number);
   mlir::Value extentOf(llvm::ArrayRef<unsigned> loops);
 
@@ -85,11 +94,6 @@ private:
                    int64_t columns);
   Values stepOfVectors(mlir::Value left, mlir::Value right, int64_t columns,
                        mlir::ValueRange sums);
-  /// Where a tile of rows is: which turn of the loops around its run, its first
-  /// row in that, and the first of its own rows that no other tile has.
-  struct Tile {
-    mlir::Value outer, first, skipped;
-  };
   Tile tileAt(mlir::Value number);
   void finishTile(const Tile &tile, int64_t columns);
   void keepTiles(llvm::ArrayRef<Tile> tiles);

@@ -241,6 +241,9 @@ void DotPlanner::pickRows() {
                     ? int64_t(llvm::divideCeil(
                           *plan.runRows, llvm::divideCeil(*plan.runRows, most)))
                     : most;
+  if (plan.runRows && plan.unit == DotUnit::Vectors)
+    plan.lowTiles =
+        int64_t(llvm::alignTo(*plan.runRows, plan.height)) - *plan.runRows;
 }
 
 std::optional<DotPlan> DotPlanner::run() {

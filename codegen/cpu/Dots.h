@@ -42,7 +42,10 @@ struct DotPlan {
   /// where its first element is.
   llvm::SmallVector<int64_t> strides;
   int64_t start = 0;
-  int64_t height;      ///< rows of a tile
+  int64_t height; ///< rows of a tile
+  /// How many of the last tiles of a run have a row less. In tile registers,
+  /// which have one shape, none has.
+  int64_t lowTiles = 0;
   int64_t block;       ///< columns of a tile
   PairPacking packing; ///< of a right factor that is constant
   /// Another one is copied to a panel of one block of columns where it is used;
