@@ -110,6 +110,7 @@ void DotEmitter::run() {
   kernel.to()->setAttr(kernelAttr,
                        b.getStringAttr(usesTiles() ? "tiles" : "dots"));
   layOut();
+  findAsked();
   // Neighbouring columns read the same rows, so those are shared last.
   SmallVector<int64_t> turns;
   for (unsigned loop : plan.outer)
@@ -349,6 +350,7 @@ void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
 void DotEmitter::emitTiles(ArrayRef<Tile> places, ArrayRef<Value> lefts,
                            Value right, int64_t columns) {
   auto tiles = int64_t(places.size());
+  present = places[0];
   int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
   Values sums;
   if (usesTiles()) {

@@ -149,8 +149,8 @@ void DotEmitter::finishRow(Value line, Value number, int64_t columns) {
   store();
 }
 
-/// Computes and stores what follows from the sums of columns.
-void DotEmitter::finish(int64_t column, unsigned width, Value sum) {
+/// The loops of the root at the present row and `column` of the block.
+Position DotEmitter::pointAt(int64_t column) {
   Position point;
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
     AffineExpr expr = getAffineDimExpr(loop, b.getContext());
@@ -160,7 +160,12 @@ void DotEmitter::finish(int64_t column, unsigned width, Value sum) {
       expr = getAffineConstantExpr(0, b.getContext());
     point.push_back(expr);
   }
-  storeOutputs(reader, root, outputs, point, width, sum);
+  return point;
+}
+
+/// Computes and stores what follows from the sums of columns.
+void DotEmitter::finish(int64_t column, unsigned width, Value sum) {
+  storeOutputs(reader, root, outputs, pointAt(column), width, sum);
 }
 
 } // namespace keratin

@@ -80,6 +80,11 @@ private:
   void startPrefetch(mlir::Value first, mlir::Value last, mlir::Value group,
                      mlir::Value start);
   void prefetch(mlir::Value step);
+  void findAsked();
+  void askForRow(mlir::Value row, int64_t columns);
+  Values
+  loopAsking(int64_t turns, int64_t columns, mlir::ValueRange start,
+             llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> turn);
   int64_t runsOfSteps(std::optional<int64_t> rows);
   mlir::Value inRuns(mlir::Value step, int64_t steps);
   mlir::Value vectorAt(mlir::Value memref, mlir::Value place,
@@ -103,6 +108,7 @@ private:
   void finishKept(int64_t columns);
   void finishRow(mlir::Value line, mlir::Value number, int64_t columns);
   void finish(int64_t column, unsigned width, mlir::Value sum);
+  Position pointAt(int64_t column);
 
   Kernel &kernel;
   mlir::OpBuilder &b;
@@ -120,7 +126,15 @@ private:
   int64_t runs = 1;        ///< parts of the steps that are walked side by side
   mlir::Value square;      ///< [tiles * height][block] sums
   mlir::Value kept;        ///< the tiles whose sums those are
-  mlir::Value shape;       ///< of the tile registers
+  Tile present;            ///< the one that is summed up, where it is one
+  /// What it asks for in the meantime, by the loops of the root.
+  struct Asked {
+    mlir::Value memref;
+    Position position;
+    bool isWrite;
+  };
+  llvm::SmallVector<Asked> asked;
+  mlir::Value shape; ///< of the tile registers
   bool sharesColumns = false, sharesRows = false;
   std::optional<unsigned> sharedOuter;
 };

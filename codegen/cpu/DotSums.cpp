@@ -42,6 +42,8 @@ DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
   };
   if (turns == 1)
     return turn(kernel.index(0), sums);
+  if (loops.size() == plan.sums.size() && !asked.empty())
+    return loopAsking(turns, columns, sums, turn);
   return emitLoop(b, loc, kernel.index(0), kernel.index(turns), kernel.index(1),
                   sums, turn);
 }
@@ -69,49 +71,6 @@ Value DotEmitter::inRuns(Value step, int64_t steps) {
   Value isLeft = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, step,
                                        kernel.index(whole));
   return arith::SelectOp::create(b, loc, isLeft, step, place);
-}
-
-/// Of a right factor that no cache near holds each tile of rows fetches its
-/// share of the next block, from where the tile is in each step. Behind the
-/// last block are the weights of what comes next.
-void DotEmitter::startPrefetch(Value first, Value last, Value group,
-                               Value start) {
-  constexpr int64_t leastBytes = 1 << 20, line = 32, unknownTurns = 4;
-  linesOfStep = 0;
-  if (plan.panel || 2 * depth() * plan.columns < leastBytes)
-    return;
-  std::optional<int64_t> begin = getConstantIntValue(first),
-                         end = getConstantIntValue(last);
-  int64_t turns = begin && end
-                      ? int64_t(llvm::divideCeil(*end - *begin, mostTiles()))
-                      : unknownTurns;
-  int64_t lines = plan.step * plan.block / line;
-  linesOfStep = int64_t(llvm::divideCeil(lines, turns));
-  Value turn = over(Value(arith::SubIOp::create(b, loc, group, first)),
-                    kernel.index(mostTiles()), /*rest=*/false);
-  Value share =
-      times(kernel.least(turn, kernel.index(turns - 1)), linesOfStep * line);
-  // Where each block is read once, they are one run, or some, and near is soon
-  // enough.
-  constexpr int64_t nearElements = 16 << 10, stepsAhead = 2;
-  int64_t ahead = depth() * plan.block;
-  if (runs > 1)
-    ahead = stepsAhead * plan.step * plan.block;
-  else if (turns == 1)
-    ahead = std::min(ahead, nearElements);
-  nextBlock = kernel.plus(kernel.plus(start, kernel.index(ahead)), share);
-}
-
-void DotEmitter::prefetch(Value step) {
-  constexpr int64_t line = 32;
-  if (linesOfStep == 0)
-    return;
-  Value place = kernel.plus(nextBlock, times(step, plan.step * plan.block));
-  for (int64_t number = 0; number < linesOfStep; ++number)
-    LLVM::Prefetch::create(
-        b, loc,
-        address(rightMemory, kernel.plus(place, kernel.index(number * line))),
-        /*rw=*/0, /*hint=*/2, /*cache=*/1);
 }
 
 void DotEmitter::stepOfTiles(ArrayRef<Value> left, Value right,

@@ -23,6 +23,11 @@ struct Access {
 llvm::SmallVector<Access> accessesOf(Kernel &kernel,
                                      mlir::linalg::GenericOp root);
 
+/// Tensors in memory that what follows from `root` reads at the element that it
+/// computes.
+llvm::SmallVector<Access> readWithSums(Kernel &kernel,
+                                       mlir::linalg::GenericOp root);
+
 /// Where `value` is at the element that `root` computes: the position of a
 /// result of `root`, or of an epilogue that reads it at the same element.
 /// Null when `value` does not depend on `root` or reads it elsewhere.

@@ -36,13 +36,8 @@ static Position loopsAt(linalg::GenericOp op, OpResult result,
   return loops;
 }
 
-/// Tensors that are read element by element as the sums are done, and that no
-/// near cache holds.
-void Classifier::pickAdded() {
-  constexpr int64_t leastBytes = 256 << 10;
-  if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
-      tiling.reducesLanes || tiling.inBlocks() || tiling.reductions.empty())
-    return;
+SmallVector<Access> readWithSums(Kernel &kernel, linalg::GenericOp root) {
+  SmallVector<Access> accesses;
   for (auto op : kernel.from().getOps<linalg::GenericOp>()) {
     if (op == root || op.getNumReductionLoops() != 0 ||
         !dependsOn(op->getResult(0), root))
@@ -62,14 +57,28 @@ void Classifier::pickAdded() {
       AffineMap map = op.getMatchingIndexingMap(operand);
       for (AffineExpr expr : map.getResults())
         access.position.push_back(canonical(expr.replaceDims(loops)));
-      int64_t elements = 1;
-      for (int64_t size : type.getShape())
-        elements *= ShapedType::isDynamic(size) ? 1 : size;
-      if (access.dependsOn(*tiling.row) &&
-          along(access, tiling.lane) == LaneAccess::Contiguous &&
-          elements * type.getElementTypeBitWidth() / 8 >= leastBytes)
-        tiling.added.push_back(access);
+      accesses.push_back(access);
     }
+  }
+  return accesses;
+}
+
+/// Tensors that are read element by element as the sums are done, and that no
+/// near cache holds.
+void Classifier::pickAdded() {
+  constexpr int64_t leastBytes = 256 << 10;
+  if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
+      tiling.reducesLanes || tiling.inBlocks() || tiling.reductions.empty())
+    return;
+  for (const Access &access : readWithSums(kernel, root)) {
+    auto type = cast<RankedTensorType>(access.tensor.getType());
+    int64_t elements = 1;
+    for (int64_t size : type.getShape())
+      elements *= ShapedType::isDynamic(size) ? 1 : size;
+    if (access.dependsOn(*tiling.row) &&
+        along(access, tiling.lane) == LaneAccess::Contiguous &&
+        elements * type.getElementTypeBitWidth() / 8 >= leastBytes)
+      tiling.added.push_back(access);
   }
 }
 
