@@ -131,7 +131,7 @@ private:
   struct Asked {
     mlir::Value memref;
     Position position;
-    bool isWrite;
+    bool isWrite, hasWholeLines;
   };
   llvm::SmallVector<Asked> asked;
   mlir::Value shape; ///< of the tile registers

@@ -75,9 +75,11 @@ void DotEmitter::findAsked() {
     int64_t bytes = bytesOfElement(type);
     for (int64_t size : type.getShape())
       bytes *= ShapedType::isDynamic(size) ? 1 : size;
+    bool hasWholeLines =
+        type.getShape().back() * bytesOfElement(type) % 64 == 0;
     if (bytes >= leastBytes &&
         laneAccess(type, position, plan.lane) == LaneAccess::Contiguous)
-      asked.push_back({memref, position, isWrite});
+      asked.push_back({memref, position, isWrite, hasWholeLines});
   };
   for (const Output &output : outputs)
     add(output.destination, output.place, /*isWrite=*/true);
@@ -92,9 +94,15 @@ void DotEmitter::askForRow(Value row, int64_t columns) {
   LaneReader::Scope scope(reader);
   bindLoops(outerRows(), present.outer);
   bindLoops(runRows(), kernel.plus(present.first, row));
-  for (const Asked &what : asked)
-    reader.prefetch(what.memref, atPoint(what.position, pointAt(0)),
-                    /*ahead=*/0, unsigned(columns), what.isWrite);
+  for (const Asked &what : asked) {
+    Position place = atPoint(what.position, pointAt(0));
+    reader.prefetch(what.memref, place, /*ahead=*/0, unsigned(columns),
+                    what.isWrite);
+    // Of columns that begin within a line the last ones are in one more.
+    if (!what.hasWholeLines)
+      reader.prefetch(what.memref, place, /*ahead=*/unsigned(columns - 1),
+                      /*width=*/1, what.isWrite);
+  }
 }
 
 /// A loop of so many `turns`, some rows in each of which, or some turns after
