@@ -43,6 +43,9 @@ private:
   void prefetchNext();
   Sums startSums();
   Sums reduce(llvm::ArrayRef<unsigned> loops, mlir::ValueRange sums);
+  void forEachSum(
+      llvm::function_ref<void(unsigned row, unsigned gate, unsigned column)>
+          body);
   Sums step(mlir::ValueRange sums);
   Sums stepOfPairs(mlir::ValueRange sums);
   mlir::AffineExpr elementOfFactor(llvm::ArrayRef<mlir::AffineExpr> dims);

@@ -62,18 +62,27 @@ GateEmitter::Sums GateEmitter::reduce(ArrayRef<unsigned> loops,
                   });
 }
 
+/// All rows, gates and columns of a step: each of the fewer, a row's scalar or
+/// weights, is in a register for all of the others.
+void GateEmitter::forEachSum(
+    llvm::function_ref<void(unsigned, unsigned, unsigned)> body) {
+  bool byRows = rows > gates * columns;
+  for (unsigned outer = 0; outer < (byRows ? rows : gates * columns); ++outer)
+    for (unsigned inner = 0; inner < (byRows ? gates * columns : rows);
+         ++inner) {
+      unsigned vector = byRows ? inner : outer;
+      body(byRows ? outer : inner, vector / columns, vector % columns);
+    }
+}
+
 GateEmitter::Sums GateEmitter::step(ValueRange start) {
   Sums sums(start);
-  // Each of the weights once for all rows: there may be registers for one.
-  for (unsigned number = 0; number < gates; ++number)
-    for (unsigned column = 0; column < columns; ++column)
-      for (unsigned row = 0; row < rows; ++row) {
-        Value &sum = sums[(row * gates + number) * columns + column];
-        sum =
-            reader.materialize(reader.evaluate(root, point(row, number, column),
-                                               {Lanes{sum, {}}}, lanes)[0],
-                               lanes);
-      }
+  forEachSum([&](unsigned row, unsigned number, unsigned column) {
+    Value &sum = sums[(row * gates + number) * columns + column];
+    sum = reader.materialize(reader.evaluate(root, point(row, number, column),
+                                             {Lanes{sum, {}}}, lanes)[0],
+                             lanes);
+  });
   return sums;
 }
 
@@ -100,26 +109,23 @@ Value GateEmitter::pairsOfStep() {
 /// The same with two neighbours of the last reduction.
 GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before) {
   Sums sums(before);
+  Value rowMemory = kernel.memrefOf(factor->get()),
+        packed = kernel.memrefOf(weights->get()), first = pairsOfStep();
   llvm::SmallDenseMap<AffineExpr, Value> pairs;
-  auto pairOf = [&](AffineExpr element) {
+  llvm::SmallDenseMap<int64_t, Value> factors;
+  forEachSum([&](unsigned row, unsigned number, unsigned column) {
+    AffineExpr element = elementOfFactor(point(row, number, column));
     Value &pair = pairs[element];
     if (!pair)
-      pair = spreadPair(kernel, kernel.memrefOf(factor->get()),
-                        reader.at(element));
-    return pair;
-  };
-  Value first = pairsOfStep();
-  for (unsigned number = 0; number < gates; ++number)
-    for (unsigned column = 0; column < columns; ++column) {
-      Value place = kernel.plus(
-          first, kernel.index(number * pairsOfGate() + column * dotLanes * 2));
-      Value factors = loadPairs(kernel, kernel.memrefOf(weights->get()), place);
-      for (unsigned row = 0; row < rows; ++row) {
-        Value &sum = sums[(row * gates + number) * columns + column];
-        AffineExpr element = elementOfFactor(point(row, number, column));
-        sum = addDots(kernel, sum, pairOf(element), factors);
-      }
-    }
+      pair = spreadPair(kernel, rowMemory, reader.at(element));
+    int64_t place = number * pairsOfGate() + column * dotLanes * 2;
+    Value &vector = factors[place];
+    if (!vector)
+      vector =
+          loadPairs(kernel, packed, kernel.plus(first, kernel.index(place)));
+    Value &sum = sums[(row * gates + number) * columns + column];
+    sum = addDots(kernel, sum, pair, vector);
+  });
   return sums;
 }
 

@@ -250,3 +250,34 @@ func.func private @halves(%x: tensor<1x32xbf16>, %w: tensor<32x2x40xbf16> {ktn.c
   } -> tensor<1x40xf32>
   return %y : tensor<1x40xf32>
 }
+
+// -----
+
+// Of nine rows and two gates the weights of both are kept for all rows, each of which has a scalar of its own.
+// CHECK-LABEL: func private @by_rows(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<9x32xf32>, %[[W:[a-z0-9]+]]: memref<1x32x2x16xf32>
+// CHECK:         scf.for {{.+}} -> (vector<16xf32>,
+// CHECK:           memref.load %[[X]]
+// CHECK-NOT:       memref.load
+// CHECK-COUNT-2:   vector.load %[[W]]
+// CHECK-NOT:       vector.load
+// CHECK-COUNT-8:   memref.load %[[X]]
+func.func private @by_rows(%x: tensor<9x32xf32>, %w: tensor<32x2x16xf32> {ktn.constant}, %out: tensor<9x16xf32>) -> tensor<9x16xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<9x2x16xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<9x2x16xf32>) -> tensor<9x2x16xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, g, n, k) -> (m, k)>, affine_map<(m, g, n, k) -> (k, g, n)>, affine_map<(m, g, n, k) -> (m, g, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<9x32xf32>, tensor<32x2x16xf32>) outs(%start : tensor<9x2x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<9x2x16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, 0, n)>, affine_map<(m, n) -> (m, 1, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%sum, %sum : tensor<9x2x16xf32>, tensor<9x2x16xf32>) outs(%out : tensor<9x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %p = arith.mulf %a, %c : f32
+    linalg.yield %p : f32
+  } -> tensor<9x16xf32>
+  return %y : tensor<9x16xf32>
+}
