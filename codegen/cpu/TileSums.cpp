@@ -349,7 +349,7 @@ void TileEmitter::multiply(const Tap &tap, unsigned column,
 /// units have half the width of vectors, a scalar that is broadcast to a vector
 /// takes two of the slots of three units, as many as a product, of which two
 /// are those that multiply, and maxima want the third; as an operand of each
-/// product it takes none.
+/// product it takes none. That can be what is in memory as it is multiplied.
 bool TileEmitter::readsForEach() {
   constexpr size_t most = 3;
   unsigned bits =
@@ -359,6 +359,15 @@ bool TileEmitter::readsForEach() {
          tiling.taps.empty() && !tiling.reductions.empty() && !copies &&
          !widens && !hasFewSteps(root) && rows() > 1 && columns.size() > 1 &&
          columns.size() <= most &&
+         llvm::all_of(
+             root.getDpsInputOperands(),
+             [&](OpOperand *operand) {
+               return root.getMatchingIndexingMap(operand).isFunctionOfDim(
+                          tiling.lane) ||
+                      (kernel.memrefOf(operand->get()) &&
+                       getElementTypeOrSelf(operand->get())
+                               .getIntOrFloatBitWidth() == bits);
+             }) &&
          llvm::all_of(columns, [&](const Column &column) {
            return column.width >= tiling.fewestLanes;
          });
