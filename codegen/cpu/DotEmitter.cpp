@@ -134,7 +134,7 @@ void DotEmitter::run() {
     if (plan.runRows)
       return emitHeight(plan.height);
     // Fewer rows than a tile has go one by one.
-    Value rows = kernel.loopExtent(root, plan.rows.back());
+    Value rows = extentOf(runRows());
     Value many = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, rows,
                                        kernel.index(plan.height));
     auto branch = scf::IfOp::create(b, loc, many, /*withElse=*/true);
@@ -212,8 +212,7 @@ void DotEmitter::emitBlocks(Value left, Value right) {
   if (plan.runRows)
     perRun = kernel.index(int64_t(llvm::divideCeil(*plan.runRows, height)));
   else
-    perRun = over(kernel.plus(kernel.loopExtent(root, plan.rows.back()),
-                              kernel.index(height - 1)),
+    perRun = over(kernel.plus(extentOf(runRows()), kernel.index(height - 1)),
                   kernel.index(height), /*rest=*/false);
   Value all = times(extentOf(outerRows()), perRun);
   std::pair<Value, Value> range = {kernel.index(0), all};
@@ -282,8 +281,7 @@ void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
 /// begins early enough to be whole; what it has in common with the one before
 /// is not stored again.
 DotEmitter::Tile DotEmitter::tileAt(Value number) {
-  Value run = plan.runRows ? kernel.index(*plan.runRows)
-                           : kernel.loopExtent(root, plan.rows.back());
+  Value run = plan.runRows ? kernel.index(*plan.runRows) : extentOf(runRows());
   Value perRun = over(kernel.plus(run, kernel.index(height - 1)),
                       kernel.index(height), false);
   if (plan.runRows)

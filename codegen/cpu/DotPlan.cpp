@@ -26,10 +26,11 @@ private:
   bool sortLoops();
   bool measure(OpOperand *factor, SmallVector<int64_t> &strides,
                int64_t &start);
+  bool follows(unsigned outer, unsigned inner);
   bool pickSteps();
   bool packRight();
   bool pickPanel();
-  void pickRows();
+  bool pickRows();
   void mergeRows(int64_t most);
 
   int64_t extent(unsigned loop) { return staticLoopExtent(root, loop); }
@@ -42,6 +43,9 @@ private:
   DotPlan plan = {};
 };
 } // namespace
+
+/// Whether a distance is only known when the code runs.
+static bool isOpen(int64_t stride) { return ShapedType::isDynamic(stride); }
 
 /// Products of two numbers of bf16, summed up from zero in f32.
 bool DotPlanner::isSumOfProducts() {
@@ -98,7 +102,8 @@ bool DotPlanner::sortLoops() {
   return !plan.sums.empty();
 }
 
-/// Distances in a factor, which is read at sums of multiples of loops.
+/// Distances in a factor, which is read at sums of multiples of loops; that of
+/// rows may be open.
 bool DotPlanner::measure(OpOperand *factor, SmallVector<int64_t> &strides,
                          int64_t &start) {
   auto type = cast<MemRefType>(kernel.memrefOf(factor->get()).getType());
@@ -113,17 +118,40 @@ bool DotPlanner::measure(OpOperand *factor, SmallVector<int64_t> &strides,
   for (auto [expr, stride] :
        llvm::zip_equal(mapOf(factor).getResults(), apart)) {
     auto first = dyn_cast<AffineConstantExpr>(expr.replaceDims(zeros));
+    if (auto dim = dyn_cast<AffineDimExpr>(expr);
+        dim && ShapedType::isDynamic(stride) &&
+        llvm::is_contained(plan.rows, dim.getPosition()) &&
+        strides[dim.getPosition()] == 0) {
+      strides[dim.getPosition()] = stride;
+      continue;
+    }
     if (!first || ShapedType::isDynamic(stride))
       return false;
     start += first.getValue() * stride;
     for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
       std::optional<int64_t> step = laneStep(expr, loop);
-      if (!step)
+      if (!step || (*step != 0 && isOpen(strides[loop])))
         return false;
       strides[loop] += *step * stride;
     }
   }
-  return llvm::all_of(strides, [](int64_t stride) { return stride >= 0; });
+  return llvm::all_of(
+      strides, [](int64_t stride) { return stride >= 0 || isOpen(stride); });
+}
+
+/// Whether the turns of `outer` are as far from each other in the left factor
+/// as all of `inner` take, however many those are: nothing is between their
+/// dimensions.
+bool DotPlanner::follows(unsigned outer, unsigned inner) {
+  bool isBetween = false;
+  auto type = cast<ShapedType>(plan.left->get().getType());
+  for (auto [dim, expr] : llvm::enumerate(mapOf(plan.left).getResults())) {
+    if (expr == getAffineDimExpr(outer, root.getContext()))
+      isBetween = true;
+    else if (isBetween && type.getDimSize(int64_t(dim)) != 1)
+      return expr == getAffineDimExpr(inner, root.getContext());
+  }
+  return false;
 }
 
 /// How many elements of a sum each step takes: as many as fit, the same number
@@ -214,8 +242,9 @@ void DotPlanner::mergeRows(int64_t most) {
   plan.run = 2;
 }
 
-/// Rows at one distance are done together, in tiles of one height.
-void DotPlanner::pickRows() {
+/// Rows at one distance are done together, in tiles of one height. False where
+/// others are at one that is open.
+bool DotPlanner::pickRows() {
   // With vectors, rows by two vectors are sums in registers.
   int64_t most = plan.unit == DotUnit::Tiles ? mostTileRows : 12;
   plan.runRows = 1;
@@ -235,6 +264,14 @@ void DotPlanner::pickRows() {
     plan.runRows = *plan.runRows * extent(loop);
     ++plan.run;
   }
+  size_t number = plan.rows.size();
+  if (!plan.runRows && number > 1) {
+    unsigned outer = plan.rows[number - 2];
+    if (isOpen(plan.strides[outer]) && follows(outer, plan.rows.back())) {
+      plan.strides[outer] = 0; // told by the extent of the last ones
+      ++plan.run;
+    }
+  }
   if (plan.unit == DotUnit::Tiles)
     mergeRows(most);
   plan.height = plan.runRows
@@ -244,6 +281,7 @@ void DotPlanner::pickRows() {
   if (plan.runRows && plan.unit == DotUnit::Vectors)
     plan.lowTiles =
         int64_t(llvm::alignTo(*plan.runRows, plan.height)) - *plan.runRows;
+  return llvm::none_of(plan.strides, isOpen);
 }
 
 std::optional<DotPlan> DotPlanner::run() {
@@ -253,7 +291,8 @@ std::optional<DotPlan> DotPlanner::run() {
   plan.block = 32;
   if (!packRight() && !pickPanel())
     return std::nullopt;
-  pickRows();
+  if (!pickRows())
+    return std::nullopt;
   constexpr int64_t leastOfRow = 128, fewRows = 16;
   int64_t products = plan.columns, rows = 1;
   for (unsigned loop : plan.sums)

@@ -67,3 +67,24 @@ func.func private @asking(%x: tensor<1200x64xbf16>, %w: tensor<64x512xbf16> {ktn
   } -> tensor<1200x512xf32>
   return %y : tensor<1200x512xf32>
 }
+
+// Rows of steps of which each has as many as there are samples are one run.
+// CHECK-LABEL: func private @open(
+// CHECK-SAME:    attributes {ktn.kernel = "dots"}
+// CHECK:         %[[ROWS:.+]] = arith.muli %{{.+}}, %c50
+// CHECK:         %[[MANY:.+]] = arith.cmpi uge, %[[ROWS]], %c12
+// CHECK:         scf.if %[[MANY]]
+func.func private @open(%x: tensor<50x?x64xbf16>, %w: tensor<64x32xbf16> {ktn.constant}, %out: tensor<50x?x32xf32>) -> tensor<50x?x32xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<50x?x32xf32>) -> tensor<50x?x32xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(t, m, n, k) -> (t, m, k)>, affine_map<(t, m, n, k) -> (k, n)>, affine_map<(t, m, n, k) -> (t, m, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<50x?x64xbf16>, tensor<64x32xbf16>) outs(%start : tensor<50x?x32xf32>) {
+  ^bb0(%a: bf16, %c: bf16, %s: f32):
+    %u = arith.extf %a : bf16 to f32
+    %v = arith.extf %c : bf16 to f32
+    %p = arith.mulf %u, %v : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<50x?x32xf32>
+  return %y : tensor<50x?x32xf32>
+}
