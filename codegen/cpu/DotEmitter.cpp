@@ -186,12 +186,12 @@ void DotEmitter::emitOuter(ArrayRef<unsigned> loops, Value left, Value right) {
   });
 }
 
-/// Elements of a sum.
+/// Elements of a sum, in whole pairs.
 int64_t DotEmitter::depth() {
   int64_t elements = 1;
   for (unsigned loop : plan.sums)
     elements *= extent(loop);
-  return elements;
+  return int64_t(llvm::alignTo(elements, 2));
 }
 
 /// Blocks of rows that stay in the second cache while all columns go by. Where

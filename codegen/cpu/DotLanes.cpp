@@ -41,9 +41,12 @@ Value loadPairs(Kernel &kernel, Value memref, Value element) {
   return load(kernel, pairsType(kernel.builder()), memref, element);
 }
 
-Value spreadPair(Kernel &kernel, Value memref, Value element) {
+Value spreadPair(Kernel &kernel, Value memref, Value element, bool isHalf) {
   OpBuilder &b = kernel.builder();
-  Value pair = load(kernel, b.getI32Type(), memref, element);
+  Type type = isHalf ? b.getI16Type() : b.getI32Type();
+  Value pair = load(kernel, type, memref, element);
+  if (isHalf)
+    pair = arith::ExtUIOp::create(b, kernel.loc(), b.getI32Type(), pair);
   pair = vector::BroadcastOp::create(
       b, kernel.loc(), VectorType::get(dotLanes, b.getI32Type()), pair);
   return vector::BitCastOp::create(b, kernel.loc(), pairsType(b), pair);

@@ -20,8 +20,10 @@ mlir::Value addressOf(Kernel &kernel, mlir::Value memref, mlir::Value element);
 /// The pairs of bf16 of each lane, one after the other from there on.
 mlir::Value loadPairs(Kernel &kernel, mlir::Value memref, mlir::Value element);
 
-/// The pair of bf16 there, in every lane.
-mlir::Value spreadPair(Kernel &kernel, mlir::Value memref, mlir::Value element);
+/// The pair of bf16 there, in every lane; with `isHalf` the one that is there,
+/// and zero.
+mlir::Value spreadPair(Kernel &kernel, mlir::Value memref, mlir::Value element,
+                       bool isHalf = false);
 
 /// `sums` and the products of `left` and `right`. Numbers below 2^-126 count
 /// as zero.

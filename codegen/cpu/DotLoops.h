@@ -98,7 +98,7 @@ private:
   void stepOfTiles(llvm::ArrayRef<mlir::Value> left, mlir::Value right,
                    int64_t columns);
   Values stepOfVectors(mlir::Value left, mlir::Value right, int64_t columns,
-                       mlir::ValueRange sums);
+                       mlir::ValueRange sums, bool isHalf = false);
   Tile tileAt(mlir::Value number);
   void finishTile(const Tile &tile, int64_t columns);
   void keepTiles(llvm::ArrayRef<Tile> tiles);

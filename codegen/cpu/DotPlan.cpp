@@ -155,7 +155,7 @@ bool DotPlanner::follows(unsigned outer, unsigned inner) {
 }
 
 /// How many elements of a sum each step takes: as many as fit, the same number
-/// in each, and whole pairs.
+/// in each, and whole pairs, but for the last one of an odd sum.
 bool DotPlanner::pickSteps() {
   llvm::sort(plan.sums, [&](unsigned one, unsigned other) {
     return std::pair(-plan.strides[one], one) <
@@ -167,8 +167,11 @@ bool DotPlanner::pickSteps() {
     plan.depth *= extent(loop);
     ++plan.inner;
   }
-  plan.step = plan.unit == DotUnit::Tiles ? tileDepth(plan.depth)
-                                          : evenPart(plan.depth, 2);
+  bool isOdd = plan.depth % 2 != 0 && plan.inner == plan.sums.size();
+  if (plan.unit == DotUnit::Tiles)
+    plan.step = tileDepth(plan.depth);
+  else
+    plan.step = isOdd ? 2 : evenPart(plan.depth, 2);
   return plan.inner != 0 && plan.step != 0;
 }
 
@@ -289,7 +292,7 @@ std::optional<DotPlan> DotPlanner::run() {
       !measure(plan.left, plan.strides, plan.start) || !pickSteps())
     return std::nullopt;
   plan.block = 32;
-  if (!packRight() && !pickPanel())
+  if (!packRight() && (plan.depth % 2 != 0 || !pickPanel()))
     return std::nullopt;
   if (!pickRows())
     return std::nullopt;

@@ -40,12 +40,21 @@ DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
     }
     return stepOfVectors(places[0], place, columns, inner);
   };
+  bool asks = loops.size() == plan.sums.size() && !asked.empty();
+  Values all(sums);
   if (turns == 1)
-    return turn(kernel.index(0), sums);
-  if (loops.size() == plan.sums.size() && !asked.empty())
-    return loopAsking(turns, columns, sums, turn);
-  return emitLoop(b, loc, kernel.index(0), kernel.index(turns), kernel.index(1),
-                  sums, turn);
+    all = turn(kernel.index(0), sums);
+  else if (turns != 0 && asks)
+    all = loopAsking(turns, columns, sums, turn);
+  else if (turns != 0)
+    all = emitLoop(b, loc, kernel.index(0), kernel.index(turns),
+                   kernel.index(1), sums, turn);
+  if (!steps || plan.depth % plan.step == 0)
+    return all;
+  int64_t done = turns * plan.step;
+  return stepOfVectors(kernel.plus(left[0], kernel.index(done)),
+                       kernel.plus(right, kernel.index(done * plan.block)),
+                       columns, all, /*isHalf=*/true);
 }
 
 /// Weights that come from memory and are read once arrive sooner in several
@@ -91,7 +100,8 @@ void DotEmitter::stepOfTiles(ArrayRef<Value> left, Value right,
 }
 
 DotEmitter::Values DotEmitter::stepOfVectors(Value left, Value right,
-                                             int64_t columns, ValueRange sums) {
+                                             int64_t columns, ValueRange sums,
+                                             bool isHalf) {
   int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
   int64_t apart = plan.run != 0 ? plan.strides[plan.rows.back()] : 0;
   Values factors, next;
@@ -100,8 +110,9 @@ DotEmitter::Values DotEmitter::stepOfVectors(Value left, Value right,
         loadPairs(kernel, rightMemory,
                   kernel.plus(right, kernel.index(column * dotLanes * 2))));
   for (int64_t row = 0; row < height; ++row) {
-    Value pair = spreadPair(kernel, leftMemory,
-                            kernel.plus(left, kernel.index(row * apart)));
+    Value pair =
+        spreadPair(kernel, leftMemory,
+                   kernel.plus(left, kernel.index(row * apart)), isHalf);
     for (int64_t column = 0; column < vectors; ++column)
       next.push_back(
           addDots(kernel, sums[row * vectors + column], pair, factors[column]));

@@ -35,7 +35,8 @@ struct DotPlan {
   int64_t pitch = 0;
   llvm::SmallVector<unsigned> sums; ///< outermost first
   /// The last of `sums` that are neighbours in the left factor, how many
-  /// elements those are, and how many of them a step takes.
+  /// elements those are, and how many of them a step takes; in vectors one may
+  /// be left if they are all.
   unsigned inner = 0;
   int64_t depth = 1, step = 0;
   /// Elements between neighbours along each loop, in the left factor, and

@@ -200,7 +200,8 @@ bool GateMatcher::hasPairs() {
   unsigned last = reductions.back();
   AffineMap map = root.getMatchingIndexingMap(factor);
   Value memref = kernel.memrefOf(factor->get());
-  return staticLoopExtent(root, last) % 2 == 0 && memref &&
+  bool isEven = staticLoopExtent(root, last) % 2 == 0;
+  return (isEven || reductions.size() == 1) && memref &&
          map.getNumResults() != 0 &&
          cast<MemRefType>(memref.getType()).getLayout().isIdentity() &&
          llvm::all_of(

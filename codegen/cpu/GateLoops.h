@@ -47,7 +47,7 @@ private:
       llvm::function_ref<void(unsigned row, unsigned gate, unsigned column)>
           body);
   Sums step(mlir::ValueRange sums);
-  Sums stepOfPairs(mlir::ValueRange sums);
+  Sums stepOfPairs(mlir::ValueRange sums, bool isHalf = false);
   mlir::AffineExpr elementOfFactor(llvm::ArrayRef<mlir::AffineExpr> dims);
   mlir::Value pairsOfStep();
   int64_t pairsOfGate() const { return int64_t(vectors) * lanes * 2; }

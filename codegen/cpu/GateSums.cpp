@@ -47,19 +47,29 @@ GateEmitter::Sums GateEmitter::reduce(ArrayRef<unsigned> loops,
   if (loops.empty())
     return dots == DotUnit::None ? step(sums) : stepOfPairs(sums);
   bool isLast = loops.size() == 1;
-  int64_t width = isLast && dots != DotUnit::None ? 2 : 1;
+  bool byPairs = isLast && dots != DotUnit::None;
+  int64_t width = byPairs ? 2 : 1;
   int64_t turn = width * (isLast ? stepsOfTurn() : 1);
-  return emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loops[0]),
-                  kernel.index(turn), sums, [&](Value iv, ValueRange before) {
-                    Sums inner(before);
-                    for (int64_t number = 0; number < turn; number += width) {
-                      LaneReader::Scope scope(reader);
-                      reader.bind(loops[0],
-                                  kernel.plus(iv, kernel.index(number)));
-                      inner = reduce(loops.drop_front(), inner);
-                    }
-                    return inner;
-                  });
+  Value end = kernel.loopExtent(root, loops[0]);
+  bool isOdd = byPairs && staticLoopExtent(root, loops[0]) % 2 != 0;
+  if (isOdd)
+    end = kernel.index(staticLoopExtent(root, loops[0]) - 1);
+  Sums all =
+      emitLoop(b, loc, kernel.index(0), end, kernel.index(turn), sums,
+               [&](Value iv, ValueRange before) {
+                 Sums inner(before);
+                 for (int64_t number = 0; number < turn; number += width) {
+                   LaneReader::Scope scope(reader);
+                   reader.bind(loops[0], kernel.plus(iv, kernel.index(number)));
+                   inner = reduce(loops.drop_front(), inner);
+                 }
+                 return inner;
+               });
+  if (!isOdd)
+    return all;
+  LaneReader::Scope scope(reader);
+  reader.bind(loops[0], end);
+  return stepOfPairs(all, /*isHalf=*/true);
 }
 
 /// All rows, gates and columns of a step: each of the fewer, a row's scalar or
@@ -106,8 +116,9 @@ Value GateEmitter::pairsOfStep() {
       start, reader.at(canonical(number * (gates * pairsOfGate() / 2))));
 }
 
-/// The same with two neighbours of the last reduction.
-GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before) {
+/// The same with two neighbours of the last reduction, or the last one of an
+/// odd number.
+GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before, bool isHalf) {
   Sums sums(before);
   Value rowMemory = kernel.memrefOf(factor->get()),
         packed = kernel.memrefOf(weights->get()), first = pairsOfStep();
@@ -117,7 +128,7 @@ GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before) {
     AffineExpr element = elementOfFactor(point(row, number, column));
     Value &pair = pairs[element];
     if (!pair)
-      pair = spreadPair(kernel, rowMemory, reader.at(element));
+      pair = spreadPair(kernel, rowMemory, reader.at(element), isHalf);
     int64_t place = number * pairsOfGate() + column * dotLanes * 2;
     Value &vector = factors[place];
     if (!vector)

@@ -31,8 +31,7 @@ bool isValid(const PairPacking &packing, RankedTensorType type) {
          packing.block > 0 && take(packing.dim) &&
          llvm::all_of(packing.outer, take) &&
          llvm::all_of(packing.sums, take) &&
-         llvm::all_of(packing.inner, take) && seen.all() &&
-         elementsOf(type, packing.sums) % 2 == 0;
+         llvm::all_of(packing.inner, take) && seen.all();
 }
 
 RankedTensorType pairedType(RankedTensorType type, const PairPacking &packing) {
@@ -41,7 +40,7 @@ RankedTensorType pairedType(RankedTensorType type, const PairPacking &packing) {
     shape.push_back(type.getDimSize(dim));
   shape.push_back(
       int64_t(llvm::divideCeil(type.getDimSize(packing.dim), packing.block)));
-  shape.push_back(elementsOf(type, packing.sums) / 2);
+  shape.push_back(int64_t(llvm::divideCeil(elementsOf(type, packing.sums), 2)));
   for (int64_t dim : packing.inner)
     shape.push_back(type.getDimSize(dim));
   shape.push_back(packing.block);
@@ -83,7 +82,7 @@ void packPairs(ArrayRef<char> source, RankedTensorType type,
         for (int64_t part : inner)
           for (int64_t column = first; column < first + block; ++column)
             for (size_t half = 0; half < 2; ++half, out += bytes)
-              if (column < columns)
+              if (column < columns && pair + half < sums.size())
                 std::memcpy(out,
                             &source[size_t(base + sums[pair + half] + part +
                                            column * strides[packing.dim]) *

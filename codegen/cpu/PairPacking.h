@@ -14,8 +14,8 @@ struct PairPacking {
   int64_t dim;   ///< which is cut into blocks of `block` columns
   int64_t block; ///< a multiple of the columns of an instruction
   llvm::SmallVector<int64_t> outer; ///< dimensions that blocks do not go along
-  /// Dimensions that are summed over, outermost first; the number of their
-  /// elements is even.
+  /// Dimensions that are summed over, outermost first. Where the number of
+  /// their elements is odd the last one has a zero beside it.
   llvm::SmallVector<int64_t> sums;
   /// Dimensions of which a block has all columns of each pair, one element
   /// after the other, such as gates.
@@ -26,14 +26,14 @@ struct PairPacking {
 /// sizes fit.
 bool isValid(const PairPacking &packing, mlir::RankedTensorType type);
 
-/// [outer dimensions, blocks, elements of the sum / 2, inner dimensions, block,
-/// 2].
+/// [outer dimensions, blocks, pairs of the sum, inner dimensions, block, 2].
 mlir::RankedTensorType pairedType(mlir::RankedTensorType type,
                                   const PairPacking &packing);
 
 /// Copies the elements of `source`, a tensor of the static `type` of two bytes
 /// an element, to `destination` in the order of `pairedType`. What is behind
-/// the last column of the last block is zero.
+/// the last column of the last block, and behind the last element of an odd
+/// sum, is zero.
 void packPairs(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
                const PairPacking &packing,
                llvm::MutableArrayRef<char> destination);

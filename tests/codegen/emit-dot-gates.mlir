@@ -75,10 +75,14 @@ func.func private @row(%x: tensor<1x32xbf16>, %w: tensor<32x2x40xbf16> {ktn.cons
   return %y : tensor<1x40xf32>
 }
 
-// What has no pairs is widened.
+// The last step of an odd sum has half a pair of each row, and a zero.
 // CHECK-LABEL: func private @odd(
-// CHECK-SAME:    attributes {ktn.kernel = "matmul"}
-// CHECK-NOT:     llvm.call_intrinsic
+// CHECK-SAME:    memref<2x17x2x16x2xbf16> {{.+}} attributes {ktn.kernel = "dots"}
+// CHECK:         scf.for %{{.+}} = %c0 to %c32 step %c16 iter_args
+// CHECK-COUNT-64:  llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// CHECK:         arith.extui %{{.+}} : i16 to i32
+// CHECK-COUNT-8: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// CHECK:         math.exp
 func.func private @odd(%x: tensor<4x33xbf16>, %w: tensor<33x2x32xbf16> {ktn.constant}, %out: tensor<4x32xf32>) -> tensor<4x32xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<4x2x32xf32>
