@@ -67,7 +67,7 @@ void DotEmitter::prefetch(Value step) {
 /// lines as loads do. Tiles in registers of their own are finished in the steps
 /// of the next ones, which wait for nothing.
 void DotEmitter::findAsked() {
-  constexpr int64_t leastBytes = 256 << 10;
+  constexpr int64_t leastBytes = 256 << 10, line = 64;
   if (usesTiles())
     return;
   auto add = [&](Value memref, const Position &position, bool isWrite) {
@@ -75,11 +75,13 @@ void DotEmitter::findAsked() {
     int64_t bytes = bytesOfElement(type);
     for (int64_t size : type.getShape())
       bytes *= ShapedType::isDynamic(size) ? 1 : size;
+    if (bytes < leastBytes ||
+        laneAccess(type, position, plan.lane) != LaneAccess::Contiguous)
+      return;
+    int64_t row = type.getShape().back();
     bool hasWholeLines =
-        type.getShape().back() * bytesOfElement(type) % 64 == 0;
-    if (bytes >= leastBytes &&
-        laneAccess(type, position, plan.lane) == LaneAccess::Contiguous)
-      asked.push_back({memref, position, isWrite, hasWholeLines});
+        !ShapedType::isDynamic(row) && row * bytesOfElement(type) % line == 0;
+    asked.push_back({memref, position, isWrite, hasWholeLines});
   };
   for (const Output &output : outputs)
     add(output.destination, output.place, /*isWrite=*/true);
