@@ -24,6 +24,14 @@ bool onlyWidensFactors(linalg::GenericOp product) {
       });
 }
 
+bool isProductOfBf16(linalg::GenericOp generic) {
+  return isFloatProduct(generic) && onlyWidensFactors(generic) &&
+         getElementTypeOrSelf(generic.getResult(0)).isF32() &&
+         llvm::all_of(generic.getDpsInputs(), [](Value factor) {
+           return getElementTypeOrSelf(factor).isBF16();
+         });
+}
+
 bool startsFromZero(linalg::GenericOp generic) {
   auto fill = generic.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
   return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());

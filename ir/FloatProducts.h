@@ -14,6 +14,9 @@ bool isFloatProduct(mlir::linalg::GenericOp generic);
 /// widen them.
 bool onlyWidensFactors(mlir::linalg::GenericOp product);
 
+/// Whether `generic` sums up products of two numbers of bf16 in f32.
+bool isProductOfBf16(mlir::linalg::GenericOp generic);
+
 /// Whether the sums of `generic` start from a constant zero.
 bool startsFromZero(mlir::linalg::GenericOp generic);
 

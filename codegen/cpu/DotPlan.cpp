@@ -49,12 +49,9 @@ static bool isOpen(int64_t stride) { return ShapedType::isDynamic(stride); }
 
 /// Products of two numbers of bf16, summed up from zero in f32.
 bool DotPlanner::isSumOfProducts() {
-  return isFloatProduct(root) &&
-         getElementTypeOrSelf(root.getResult(0)).isF32() &&
-         onlyWidensFactors(root) && startsFromZero(root) &&
-         llvm::all_of(root.getDpsInputOperands(), [&](OpOperand *input) {
-           return getElementTypeOrSelf(input->get()).isBF16() &&
-                  kernel.memrefOf(input->get());
+  return isProductOfBf16(root) && startsFromZero(root) &&
+         llvm::all_of(root.getDpsInputs(), [&](Value input) {
+           return bool(kernel.memrefOf(input));
          });
 }
 
@@ -144,7 +141,9 @@ bool DotPlanner::measure(OpOperand *factor, SmallVector<int64_t> &strides,
 /// dimensions.
 bool DotPlanner::follows(unsigned outer, unsigned inner) {
   bool isBetween = false;
-  auto type = cast<ShapedType>(plan.left->get().getType());
+  auto type = cast<MemRefType>(kernel.memrefOf(plan.left->get()).getType());
+  if (!type.getLayout().isIdentity())
+    return false;
   for (auto [dim, expr] : llvm::enumerate(mapOf(plan.left).getResults())) {
     if (expr == getAffineDimExpr(outer, root.getContext()))
       isBetween = true;

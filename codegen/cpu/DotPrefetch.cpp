@@ -1,4 +1,5 @@
 //===- DotPrefetch.cpp - asking for what dot products will need -----------===//
+#include "codegen/cpu/Classifier.h"
 #include "codegen/cpu/DotLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -72,10 +73,7 @@ void DotEmitter::findAsked() {
     return;
   auto add = [&](Value memref, const Position &position, bool isWrite) {
     auto type = cast<MemRefType>(memref.getType());
-    int64_t bytes = bytesOfElement(type);
-    for (int64_t size : type.getShape())
-      bytes *= ShapedType::isDynamic(size) ? 1 : size;
-    if (bytes < leastBytes ||
+    if (bytesOfElement(type) == 0 || bytesOf(memref) < leastBytes ||
         laneAccess(type, position, plan.lane) != LaneAccess::Contiguous)
       return;
     int64_t row = type.getShape().back();

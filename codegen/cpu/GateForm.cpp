@@ -184,13 +184,7 @@ int64_t GateMatcher::mostRowsFitting() const {
 /// Whether both factors are bf16, summed up in f32, and what the weights meet
 /// is in memory, with neighbours of the last reduction side by side.
 bool GateMatcher::hasPairs() {
-  if (lanes != dotLanes || !factor || !isFloatProduct(root) ||
-      !onlyWidensFactors(root) ||
-      !getElementTypeOrSelf(root.getResult(0)).isF32() ||
-      llvm::any_of(root.getDpsInputOperands(),
-                   [](OpOperand *operand) {
-                     return !getElementTypeOrSelf(operand->get()).isBF16();
-                   }) ||
+  if (lanes != dotLanes || !factor || !isProductOfBf16(root) ||
       llvm::any_of(reductions, [&](unsigned loop) {
         return ShapedType::isDynamic(staticLoopExtent(root, loop)) ||
                staticLoopExtent(root, loop) == 0 ||

@@ -70,16 +70,11 @@ void Classifier::pickAdded() {
   if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
       tiling.reducesLanes || tiling.inBlocks() || tiling.reductions.empty())
     return;
-  for (const Access &access : readWithSums(kernel, root)) {
-    auto type = cast<RankedTensorType>(access.tensor.getType());
-    int64_t elements = 1;
-    for (int64_t size : type.getShape())
-      elements *= ShapedType::isDynamic(size) ? 1 : size;
+  for (const Access &access : readWithSums(kernel, root))
     if (access.dependsOn(*tiling.row) &&
         along(access, tiling.lane) == LaneAccess::Contiguous &&
-        elements * type.getElementTypeBitWidth() / 8 >= leastBytes)
+        bytesOf(access.tensor) >= leastBytes)
       tiling.added.push_back(access);
-  }
 }
 
 /// Both factors of the gradient of a kernel, which is a sum over pixels: a tile
