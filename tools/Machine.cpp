@@ -2,9 +2,9 @@
 #include "Machine.h"
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <limits>
-#include <memory>
 #include <thread>
 
 namespace keratin::tools {
@@ -54,7 +54,7 @@ constexpr int someRuns = 8;
 /// Reads the whole buffer, `runs` parts of it side by side: each run is fetched
 /// ahead for itself, but of many the first cache holds less.
 template <int bytes, int runs>
-[[gnu::always_inline]] inline float read(const char *data, int64_t size) {
+[[gnu::always_inline]] inline float read(char *data, int64_t size) {
   using V = Vector<bytes>;
   V sums[unrolled] = {};
   int64_t part = size / runs;
@@ -84,12 +84,12 @@ template <int bytes>
 }
 
 namespace {
+using Pass = float (*)(char *data, int64_t size);
+
 struct Loops {
   int vectorBytes;
   float (*multiplyAdd)(int64_t steps);
-  float (*read)(const char *data, int64_t size);
-  float (*readRuns)(const char *data, int64_t size);
-  float (*copy)(char *data, int64_t size);
+  std::array<Pass, 3> passes; ///< through memory
 };
 } // namespace
 
@@ -98,17 +98,17 @@ struct Loops {
   ATTRIBUTE static float multiplyAdd##BYTES(int64_t steps) {                   \
     return multiplyAdd<BYTES>(steps);                                          \
   }                                                                            \
-  ATTRIBUTE static float read##BYTES(const char *data, int64_t size) {         \
+  ATTRIBUTE static float read##BYTES(char *data, int64_t size) {               \
     return read<BYTES, 1>(data, size);                                         \
   }                                                                            \
-  ATTRIBUTE static float readRuns##BYTES(const char *data, int64_t size) {     \
+  ATTRIBUTE static float readRuns##BYTES(char *data, int64_t size) {           \
     return read<BYTES, someRuns>(data, size);                                  \
   }                                                                            \
   ATTRIBUTE static float copy##BYTES(char *data, int64_t size) {               \
     return copy<BYTES>(data, size);                                            \
   }                                                                            \
-  constexpr Loops loops##BYTES = {BYTES, multiplyAdd##BYTES, read##BYTES,      \
-                                  readRuns##BYTES, copy##BYTES};
+  constexpr Loops loops##BYTES = {                                             \
+      BYTES, multiplyAdd##BYTES, {read##BYTES, readRuns##BYTES, copy##BYTES}};
 // NOLINTEND(bugprone-macro-parentheses)
 
 KERATIN_LOOPS(16, )
@@ -177,32 +177,37 @@ static std::vector<int64_t> sizes() {
   return list;
 }
 
-static double measureBandwidth(const Loops &loops, char *data, int64_t size) {
+Memory::Memory(int64_t bytes)
+    : size(bytes), storage(std::make_unique<char[]>(bytes + granule)),
+      data(storage.get()) {
+  data += granule - reinterpret_cast<uintptr_t>(data) % granule;
   // Long enough for the clock, which is read by a call of the system.
   int64_t passes = std::max<int64_t>(1, (4 << 20) / size);
-  auto repeat = [&](auto loop) {
-    return fastest(size <= 4 << 20 ? 24 : 6, [&] {
+  least = std::numeric_limits<double>::max();
+  for (Pass each : widestLoops().passes) {
+    double seconds = fastest(size <= 4 << 20 ? 24 : 6, [&] {
       float sum = 0;
-      for (int64_t pass = 0; pass < passes; ++pass)
-        sum += loop(data, size);
+      for (int64_t i = 0; i < passes; ++i)
+        sum += each(data, size);
       return sum;
     });
-  };
-  double seconds = std::min(
-      {repeat(loops.read), repeat(loops.readRuns), repeat(loops.copy)});
-  return double(passes) * double(size) / seconds;
+    if (seconds / double(passes) < least) {
+      least = seconds / double(passes);
+      pass = each;
+    }
+  }
+}
+
+void Memory::goThrough() {
+  volatile float sink = pass(data, size);
+  (void)sink;
 }
 
 static Machine measureThread() {
-  const Loops &loops = widestLoops();
   Machine machine;
   machine.flops = measureFlops();
-  int64_t largest = sizes().back();
-  auto memory = std::make_unique<char[]>(largest + granule);
-  auto address = reinterpret_cast<uintptr_t>(memory.get());
-  char *data = memory.get() + (granule - address % granule);
   for (int64_t size : sizes())
-    machine.bandwidths.push_back({size, measureBandwidth(loops, data, size)});
+    machine.bandwidths.push_back({size, double(size) / Memory(size).seconds()});
   return machine;
 }
 
@@ -227,17 +232,17 @@ Machine measureMachine(int threads) {
   return all;
 }
 
-double Machine::bandwidth(double workingSet) const {
-  double rate = bandwidths.front().bytesPerSecond;
+const Bandwidth &Machine::memoryOf(double workingSet) const {
+  const Bandwidth *nearest = &bandwidths.front();
   for (const Bandwidth &measured : bandwidths)
     if (double(measured.bytes) <= workingSet)
-      rate = measured.bytesPerSecond;
-  return rate;
+      nearest = &measured;
+  return *nearest;
 }
 
 double Machine::floorSeconds(double count, double bytes,
                              double workingSet) const {
-  return std::max(count / flops, bytes / bandwidth(workingSet));
+  return std::max(count / flops, bytes / memoryOf(workingSet).bytesPerSecond);
 }
 
 } // namespace keratin::tools

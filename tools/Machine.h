@@ -3,6 +3,7 @@
 #define KERATIN_TOOLS_MACHINE_H
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace keratin::tools {
@@ -17,6 +18,27 @@ struct Bandwidth {
   double bytesPerSecond; ///< likewise
 };
 
+/// Memory of one size, to measure in turn with a kernel: caches that are shared
+/// with others, and memory, change their rate from one second to the next.
+class Memory {
+public:
+  /// Finds out what goes through it fastest. Takes some ms, and more for what
+  /// is larger than a few MB.
+  explicit Memory(int64_t bytes);
+
+  int64_t bytes() const { return size; }
+  /// CPU time of the fastest pass so far, as in Bandwidth.
+  double seconds() const { return least; }
+  void goThrough();
+
+private:
+  int64_t size;
+  std::unique_ptr<char[]> storage;
+  char *data; ///< of `size` bytes, at the start of a cache line
+  double least;
+  float (*pass)(char *data, int64_t size);
+};
+
 /// The two roofs of a kernel, measured here and now.
 struct Machine {
   int threads = 1;
@@ -24,7 +46,7 @@ struct Machine {
   std::vector<Bandwidth> bandwidths; ///< from the smallest size to the largest
 
   /// That of the largest size measured which `workingSet` bytes reach.
-  double bandwidth(double workingSet) const;
+  const Bandwidth &memoryOf(double workingSet) const;
 
   /// What no code goes below, in seconds: the time of its arithmetic or of
   /// its memory, whichever is longer. Memory is taken to be as near as the

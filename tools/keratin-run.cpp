@@ -313,8 +313,7 @@ int main(int argc, char **argv) try {
                  "of max |y - ref| / max |ref|, worst output")
       ->check(isBound)
       ->capture_default_str();
-  app.add_option("--seed", given.seed, "of random inputs")
-      ->check(isSeed);
+  app.add_option("--seed", given.seed, "of random inputs")->check(isSeed);
   app.add_option("--batch", given.batch,
                  "of random inputs; with --inputs, how many of their rows")
       ->check(isBatch);
