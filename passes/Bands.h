@@ -1,4 +1,4 @@
-//===- Bands.h - loops over bands of rows -----------------------*- C++ -*-===//
+//===- Bands.h - loops that are functions of their own ----------*- C++ -*-===//
 #ifndef KERATIN_PASSES_BANDS_H
 #define KERATIN_PASSES_BANDS_H
 
@@ -14,6 +14,14 @@ inline constexpr llvm::StringLiteral bandsAttr = "ktn.bands";
 /// On an argument of a function of bands: bytes that another function has,
 /// without their number.
 inline constexpr llvm::StringLiteral basesAttr = "ktn.bases";
+
+/// On a loop over steps whose `rows` threads share, each with all turns for its
+/// own: a dictionary of these, `parts`, how many there may be, the `unit`, of
+/// whose multiples their first rows are, and for the table of kernels `name`,
+/// `flops` and `bytes`. Its calls of kernels have `begin`, `end` and `count` as
+/// their last arguments: part p of count begins with row
+/// `ceil(rows / unit) * p / count * unit`.
+inline constexpr llvm::StringLiteral sharedRowsAttr = "ktn.shared_rows";
 
 } // namespace keratin
 

@@ -310,6 +310,12 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
     buffers[buffer].life.last = std::max(buffers[buffer].life.last, now);
   if (loop->hasAttr(bandsAttr))
     keepInBands(loop, begin, known);
+  // Parts of other rows are in other turns: what one of them has done with is
+  // still in use elsewhere.
+  if (loop->hasAttr(sharedRowsAttr))
+    for (Buffer &buffer : llvm::MutableArrayRef(buffers).drop_front(known))
+      if (buffer.storage == Storage::Arena)
+        buffer.life = {begin, now};
   return success();
 }
 

@@ -1,4 +1,4 @@
-//===- PlanBands.cpp - functions of loops over bands ----------------------===//
+//===- PlanBands.cpp - loops that are functions of their own --------------===//
 #include "passes/Bands.h"
 #include "passes/BatchSizes.h"
 #include "passes/PlanRewriter.h"
@@ -11,9 +11,9 @@ using namespace mlir;
 
 namespace keratin {
 
-/// One row of the table of kernels for all that a loop over bands calls.
-void PlanRewriter::describeBands(scf::ForOp loop) {
-  auto fields = loop->getAttrOfType<DictionaryAttr>(bandsAttr);
+/// One row of the table of kernels for all that a loop calls.
+void PlanRewriter::describeLoop(scf::ForOp loop, DictionaryAttr fields,
+                                llvm::StringRef kindOfLoop) {
   std::string shapes;
   llvm::raw_string_ostream stream(shapes);
   auto print = [&](Value tensor) {
@@ -38,7 +38,7 @@ void PlanRewriter::describeBands(scf::ForOp loop) {
     isInArena = buffer.storage == Storage::Arena;
     offset = buffer.offset;
   }
-  StringAttr kind = b.getStringAttr("bands");
+  StringAttr kind = b.getStringAttr(kindOfLoop);
   loop->walk([&](func::CallOp call) {
     // The entry point asks for tile registers where there is such a row.
     auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
@@ -55,7 +55,7 @@ void PlanRewriter::describeBands(scf::ForOp loop) {
   if (isInArena)
     arena = {offset.fixed, offset.perBatch};
   rows.push_back(b.getDictionaryAttr(
-      {field("name", b.getStringAttr("bands")), b.getNamedAttr("op", kind),
+      {field("name", kind), b.getNamedAttr("op", kind),
        b.getNamedAttr("shapes", b.getStringAttr(shapes)), field("flops", none),
        field("bytes", none),
        b.getNamedAttr("arena", b.getDenseI64ArrayAttr(arena))}));
@@ -66,7 +66,9 @@ void PlanRewriter::describeBands(scf::ForOp loop) {
 LogicalResult PlanRewriter::mapSizes(scf::ForOp loop) {
   llvm::SetVector<Value> outside;
   getUsedValuesDefinedAbove(loop.getBodyRegion(), outside);
-  outside.insert(loop.getUpperBound());
+  for (Value bound :
+       {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+    outside.insert(bound);
   for (Value value : outside) {
     if (!value.getType().isIndex())
       continue;
@@ -78,6 +80,61 @@ LogicalResult PlanRewriter::mapSizes(scf::ForOp loop) {
   return success();
 }
 
+/// A private function that takes `arguments`, named after what the loop calls
+/// first, and a call of it here.
+func::FuncOp PlanRewriter::makeFunction(scf::ForOp loop, llvm::StringRef kind,
+                                        ValueRange arguments) {
+  Location loc = loop.getLoc();
+  auto module = old->getParentOfType<ModuleOp>();
+  auto function = func::FuncOp::create(
+      loc, kind, b.getFunctionType(TypeRange(arguments), {}));
+  function.setPrivate();
+  function->setAttr("ktn.kernel", b.getStringAttr(kind));
+  for (auto [index, argument] : llvm::enumerate(arguments))
+    if (isa<MemRefType>(argument.getType()))
+      function.setArgAttr(index, basesAttr, b.getUnitAttr());
+  for (auto call : loop.getBody()->getOps<func::CallOp>()) {
+    function.setName((kind + "." + call.getCallee()).str());
+    break;
+  }
+  SymbolTable(module).insert(function, module.getBody()->end());
+  func::CallOp::create(b, loc, function, arguments);
+  return function;
+}
+
+/// Lets `body` emit what `function` does in place of `loop`, with the bytes and
+/// sizes that are its own.
+LogicalResult
+PlanRewriter::fillFunction(func::FuncOp function, scf::ForOp loop,
+                           llvm::function_ref<LogicalResult(Block &)> body) {
+  auto entry = cast<func::FuncOp>(b.getInsertionBlock()->getParentOp());
+  OpBuilder::InsertionGuard guard(b);
+  IRMapping known = std::exchange(scalars, {});
+  Block *block = function.addEntryBlock();
+  b.setInsertionPointToStart(block);
+  takeBases(block->getArguments());
+  inFunction = true;
+  LogicalResult result = mapSizes(loop);
+  if (succeeded(result))
+    result = body(*block);
+  b.setInsertionPointToEnd(block);
+  func::ReturnOp::create(b, loop.getLoc());
+  inFunction = false;
+  scalars = std::move(known);
+  takeBases(entry.getArguments());
+  return result;
+}
+
+/// The loop itself, from turn `from` to before turn `to`.
+LogicalResult PlanRewriter::emitTurns(scf::ForOp loop, Value from, Value to,
+                                      Value step) {
+  auto bare = scf::ForOp::create(b, loop.getLoc(), from, to, step);
+  scalars.map(loop.getInductionVar(), bare.getInductionVar());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(bare.getBody()->getTerminator());
+  return emit(*loop.getBody());
+}
+
 /// Makes a function of the loop, which like a kernel can be done in parts, with
 /// buffers of its own for each that is being done.
 LogicalResult PlanRewriter::emitBands(scf::ForOp loop) {
@@ -86,12 +143,10 @@ LogicalResult PlanRewriter::emitBands(scf::ForOp loop) {
   auto most = fields ? fields.getAs<IntegerAttr>("pieces") : IntegerAttr();
   int64_t pieces = most ? std::max<int64_t>(most.getInt(), 1) : 1;
   auto entry = dyn_cast<func::FuncOp>(b.getInsertionBlock()->getParentOp());
-  if (!entry || inBands || !isOneInteger(loop.getStep()) ||
+  if (!entry || inFunction || !isOneInteger(loop.getStep()) ||
       !isZeroInteger(loop.getLowerBound()))
     return loop.emitOpError("over bands is in a loop, or does not go from 0 on "
                             "by ones");
-
-  // The call.
   SmallVector<Value> arguments(entry.getArguments());
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value count =
@@ -100,58 +155,105 @@ LogicalResult PlanRewriter::emitBands(scf::ForOp loop) {
   count = arith::MaxUIOp::create(b, loc, count,
                                  arith::ConstantIndexOp::create(b, loc, 1));
   arguments.append({zero, zero, count, count});
-  auto module = old->getParentOfType<ModuleOp>();
-  auto function = func::FuncOp::create(
-      loc, "bands", b.getFunctionType(TypeRange(ValueRange(arguments)), {}));
-  function.setPrivate();
-  function->setAttr("ktn.kernel", b.getStringAttr("bands"));
-  for (auto [index, argument] : llvm::enumerate(arguments))
-    if (isa<MemRefType>(argument.getType()))
-      function.setArgAttr(index, basesAttr, b.getUnitAttr());
+  func::FuncOp function = makeFunction(loop, "bands", arguments);
   if (pieces > 1) {
     function->setAttr("ktn.parts", b.getI64IntegerAttr(pieces));
     function->setAttr("passthrough",
                       b.getStrArrayAttr({"ktn-parts", "ktn-piece"}));
   }
-  // Named after what it calls first.
-  for (auto call : loop.getBody()->getOps<func::CallOp>()) {
-    function.setName(("bands." + call.getCallee()).str());
-    break;
-  }
-  SymbolTable(module).insert(function, module.getBody()->end());
-  describeBands(loop);
-  func::CallOp::create(b, loc, function, arguments);
-
-  // The function.
-  OpBuilder::InsertionGuard guard(b);
-  IRMapping known = std::exchange(scalars, {});
-  Block *body = function.addEntryBlock();
-  b.setInsertionPointToStart(body);
-  takeBases(body->getArguments());
-  piece = body->getArguments().take_back(4).front();
-  inBands = true;
-  LogicalResult result = mapSizes(loop);
-  if (succeeded(result)) {
-    ValueRange part = body->getArguments().take_back(3);
+  describeLoop(loop, fields, "bands");
+  return fillFunction(function, loop, [&](Block &body) {
+    piece = body.getArguments().take_back(4).front();
+    ValueRange part = body.getArguments().take_back(3);
     Value total = scalars.lookup(loop.getUpperBound());
     auto boundary = [&](Value number) -> Value {
       Value turns = arith::MulIOp::create(b, loc, total, number);
       return arith::DivUIOp::create(b, loc, turns, part[2]);
     };
-    auto bare = scf::ForOp::create(b, loc, boundary(part[0]), boundary(part[1]),
-                                   arith::ConstantIndexOp::create(b, loc, 1));
-    scalars.map(loop.getInductionVar(), bare.getInductionVar());
-    OpBuilder::InsertionGuard inside(b);
-    b.setInsertionPoint(bare.getBody()->getTerminator());
-    result = emit(*loop.getBody());
-  }
-  b.setInsertionPointToEnd(body);
-  func::ReturnOp::create(b, loc);
-  inBands = false;
-  piece = {};
-  scalars = std::move(known);
-  takeBases(entry.getArguments());
-  return result;
+    Value from = boundary(part[0]), to = boundary(part[1]);
+    LogicalResult result =
+        emitTurns(loop, from, to, arith::ConstantIndexOp::create(b, loc, 1));
+    piece = {};
+    return result;
+  });
+}
+
+/// Whether `value`, which is copied, is `count` rows and nothing in front of
+/// them.
+static bool isRows(Value value, int64_t count) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.hasStaticShape())
+    return false;
+  ArrayRef<int64_t> shape = type.getShape();
+  while (!shape.empty() && shape.front() == 1)
+    shape = shape.drop_front();
+  return !shape.empty() && shape.front() == count;
+}
+
+/// Whether `loop` is one whose rows threads share, as it says, and each of them
+/// can do all of its part.
+bool PlanRewriter::canShareRows(scf::ForOp loop) {
+  auto fields = loop->getAttrOfType<DictionaryAttr>(sharedRowsAttr);
+  if (!fields || inFunction ||
+      !isa<func::FuncOp>(b.getInsertionBlock()->getParentOp()))
+    return false;
+  for (llvm::StringRef name : {"rows", "parts", "unit"})
+    if (auto field = fields.getAs<IntegerAttr>(name);
+        !field || field.getInt() <= 0)
+      return false;
+  int64_t rows = fields.getAs<IntegerAttr>("rows").getInt();
+  return llvm::all_of(*loop.getBody(), [&](Operation &op) {
+    auto call = dyn_cast<func::CallOp>(op);
+    return op.getNumRegions() == 0 &&
+           llvm::all_of(plan.copiesBefore(&op),
+                        [&](const BufferCopy &copy) {
+                          return plan.find(copy.value) &&
+                                 isRows(copy.value, rows);
+                        }) &&
+           (!call || (call.getNumOperands() >= 3 &&
+                      llvm::all_of(call.getOperands().take_back(3).getTypes(),
+                                   llvm::IsaPred<IndexType>)));
+  });
+}
+
+/// Makes a function of all turns of the loop, which like a kernel can be done
+/// in parts: shares of the rows, which all its kernels do.
+LogicalResult PlanRewriter::emitSharedRows(scf::ForOp loop) {
+  Location loc = loop.getLoc();
+  auto fields = loop->getAttrOfType<DictionaryAttr>(sharedRowsAttr);
+  auto parts = fields.getAs<IntegerAttr>("parts");
+  auto entry = cast<func::FuncOp>(b.getInsertionBlock()->getParentOp());
+  SmallVector<Value> arguments(entry.getArguments());
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value count = arith::ConstantIndexOp::create(b, loc, parts.getInt());
+  arguments.append({zero, count, count});
+  func::FuncOp function = makeFunction(loop, "loop", arguments);
+  function->setAttr("ktn.parts", parts);
+  function->setAttr("passthrough", b.getStrArrayAttr({"ktn-parts"}));
+  describeLoop(loop, fields, "loop");
+  return fillFunction(function, loop, [&](Block &body) {
+    part = llvm::to_vector_of<Value>(body.getArguments().take_back(3));
+    sharedRows = fields.getAs<IntegerAttr>("rows").getInt();
+    int64_t unit = fields.getAs<IntegerAttr>("unit").getInt();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
+    auto boundary = [&](Value number) -> Value {
+      Value units = constant(int64_t(llvm::divideCeil(sharedRows, unit)));
+      units = arith::MulIOp::create(b, loc, units, number);
+      units = arith::DivUIOp::create(b, loc, units, part[2]);
+      return arith::MulIOp::create(b, loc, units, constant(unit));
+    };
+    firstRow = boundary(part[0]);
+    lastRow =
+        arith::MinUIOp::create(b, loc, boundary(part[1]), constant(sharedRows));
+    LogicalResult result = emitTurns(loop, scalars.lookup(loop.getLowerBound()),
+                                     scalars.lookup(loop.getUpperBound()),
+                                     scalars.lookup(loop.getStep()));
+    part.clear();
+    firstRow = lastRow = {};
+    return result;
+  });
 }
 
 } // namespace keratin

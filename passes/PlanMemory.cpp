@@ -112,6 +112,17 @@ Value PlanRewriter::bytesOf(const Place &place, BatchSize bytes, Location loc) {
                 {materialize(bytes, loc)}, loc);
 }
 
+/// The rows that are here of `bytes` that begin at `place`.
+Value PlanRewriter::rowsOf(const Place &place, BatchSize bytes, Location loc) {
+  Value row = arith::ConstantIndexOp::create(b, loc, bytes.fixed / sharedRows);
+  Value from = arith::MulIOp::create(b, loc, firstRow, row);
+  Value to = arith::MulIOp::create(b, loc, lastRow, row);
+  Value offset = arith::AddIOp::create(b, loc, offsetOf(place, loc), from);
+  return viewAt(baseOf(plan.bufferAt(place)), offset,
+                MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
+                {arith::SubIOp::create(b, loc, to, from)}, loc);
+}
+
 /// Where the function has `ktn.weights` already, they are those of its code for
 /// another target: what is the same has one place.
 void PlanRewriter::takePlacedWeights() {
@@ -182,6 +193,12 @@ void PlanRewriter::emitCopies(Operation *before) {
       bytes = *multiply(*count, BatchSize{elementBytes(element), 0});
     }
     Value source;
+    if (!part.empty()) {
+      const Place &from = aside ? *aside : *plan.find(value);
+      memref::CopyOp::create(b, loc, rowsOf(from, bytes, loc),
+                             rowsOf(target, bytes, loc));
+      continue;
+    }
     if (aside) {
       source = bytesOf(*aside, bytes, loc);
     } else if (ElementsAttr constant = constantBehind(value)) {
@@ -326,7 +343,9 @@ LogicalResult PlanRewriter::emitCall(func::CallOp call) {
       return call.emitOpError("operand #") << index << " has no buffer";
     operands.push_back(memref);
   }
-  if (!inBands)
+  if (!part.empty())
+    llvm::copy(part, operands.end() - part.size());
+  if (!inFunction)
     describe(call);
   func::CallOp::create(b, call.getLoc(), callee, operands);
   return success();
@@ -370,14 +389,14 @@ LogicalResult PlanRewriter::emit(Block &block) {
                loop && loop->hasAttr(bandsAttr)) {
       if (failed(emitBands(loop)))
         return failure();
+    } else if (auto loop = dyn_cast<scf::ForOp>(op);
+               loop && canShareRows(loop)) {
+      if (failed(emitSharedRows(loop)))
+        return failure();
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      auto bare = scf::ForOp::create(
-          b, loop.getLoc(), scalars.lookup(loop.getLowerBound()),
-          scalars.lookup(loop.getUpperBound()), scalars.lookup(loop.getStep()));
-      scalars.map(loop.getInductionVar(), bare.getInductionVar());
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(bare.getBody()->getTerminator());
-      if (failed(emit(*loop.getBody())))
+      if (failed(emitTurns(loop, scalars.lookup(loop.getLowerBound()),
+                           scalars.lookup(loop.getUpperBound()),
+                           scalars.lookup(loop.getStep()))))
         return failure();
     } else if (isa<func::ReturnOp>(op)) {
       func::ReturnOp::create(b, op.getLoc());

@@ -38,11 +38,22 @@ private:
   llvm::LogicalResult emitCall(mlir::func::CallOp call);
   llvm::LogicalResult emitBands(mlir::scf::ForOp loop);
   llvm::LogicalResult mapSizes(mlir::scf::ForOp loop);
-  void describeBands(mlir::scf::ForOp loop);
+  void describeLoop(mlir::scf::ForOp loop, mlir::DictionaryAttr fields,
+                    llvm::StringRef kind);
+  bool canShareRows(mlir::scf::ForOp loop);
+  llvm::LogicalResult emitSharedRows(mlir::scf::ForOp loop);
+  mlir::func::FuncOp makeFunction(mlir::scf::ForOp loop, llvm::StringRef kind,
+                                  mlir::ValueRange arguments);
+  llvm::LogicalResult
+  fillFunction(mlir::func::FuncOp function, mlir::scf::ForOp loop,
+               llvm::function_ref<llvm::LogicalResult(mlir::Block &)> body);
+  llvm::LogicalResult emitTurns(mlir::scf::ForOp loop, mlir::Value from,
+                                mlir::Value to, mlir::Value step);
   void takeBases(mlir::ValueRange bytes);
   void emitElements(mlir::tensor::FromElementsOp op);
   void emitElement(mlir::tensor::ExtractOp op);
   void emitCopies(mlir::Operation *before);
+  mlir::Value rowsOf(const Place &place, BatchSize bytes, mlir::Location loc);
   mlir::Value view(mlir::Value tensor, mlir::MemRefType type,
                    mlir::DictionaryAttr packed, mlir::Location loc);
   mlir::Value viewAt(mlir::Value base, mlir::Value offset,
@@ -63,8 +74,13 @@ private:
   mlir::OpBuilder b;
   mlir::IRMapping scalars;
   mlir::Value weightsBase, arenaBase, batch;
-  mlir::Value piece; ///< of the buffers of a loop over bands
-  bool inBands = false;
+  mlir::Value piece;       ///< of the buffers of a loop over bands
+  bool inFunction = false; ///< of a loop
+  /// Of a loop whose rows threads share: begin, end and count of the parts that
+  /// are here, how many rows there are, and from which to which these have.
+  llvm::SmallVector<mlir::Value> part;
+  int64_t sharedRows = 0;
+  mlir::Value firstRow, lastRow;
   llvm::SmallVector<mlir::Value> inputBases, outputBases;
   llvm::MapVector<std::pair<mlir::Attribute, mlir::Attribute>, Weight> weights;
   int64_t weightsBytes = 0;

@@ -206,7 +206,8 @@ void emitElementwise(Kernel &kernel, ArrayRef<Copy> copies,
                      const VectorUnit &unit) {
   Box box = boxOf(kernel, copies[0].source);
   SmallVector<Copy> joined(copies);
-  if (joined.size() == 1)
+  // Rows that threads share stay rows.
+  if (joined.size() == 1 && kernel.sharedRows() == 0)
     joinShortRows(kernel, box, joined[0], unit);
   emitBox(kernel, box, joined, unit);
   if (copies.size() == kernel.results().size())

@@ -37,6 +37,7 @@ public:
 
 private:
   static bool hasFunction(linalg::GenericOp op);
+  bool canShareRows() const;
   bool isBesideAxis() const;
   void findTransposed();
   SmallVector<Access> accessesOfAll();
@@ -75,6 +76,7 @@ private:
   unsigned lanes;
   unsigned chains = 1; ///< vectors that are computed side by side
   std::optional<unsigned> lane, shared;
+  Value endOfShare; ///< along the dimension `shared`
   std::optional<unsigned>
       axis; ///< that other parts of a whole are shared along
   /// What is contiguous along the dimension `row` instead of the lane.
@@ -108,7 +110,7 @@ void CopyEmitter::run() {
                     : llvm::is_contained(repeated, dim)
                         ? 1
                         : llvm::divideCeil(shape[dim], shareStep(dim)));
-  shared = kernel.pickShared(turns);
+  shared = canShareRows() ? 0 : kernel.pickShared(turns);
   if (shared && axis && !isBesideAxis())
     shared = axis;
   if (shared && !isBesideAxis())
@@ -131,6 +133,13 @@ bool CopyEmitter::hasFunction(linalg::GenericOp op) {
            !isa<math::AbsFOp, math::CopySignOp, math::SqrtOp, math::FmaOp>(
                inner);
   });
+}
+
+/// Whether the kernel is to be shared by rows, of which the box has all.
+bool CopyEmitter::canShareRows() const {
+  return kernel.sharedRows() != 0 && shape.size() > 1 && lane != 0 &&
+         shape[0] == kernel.sharedRows() && !llvm::is_contained(repeated, 0) &&
+         !((!transposed.empty() || interleaves) && row == 0);
 }
 
 /// Whether the box is as narrow along the axis as a border.
@@ -177,7 +186,7 @@ void CopyEmitter::findRepeated() {
   int64_t together = 1;
   for (unsigned dim = *lane; dim-- > 0;) {
     bool isRepeated = shape[dim] > 1 && together * shape[dim] <= mostTogether &&
-                      dim != axis &&
+                      dim != axis && !(dim == 0 && kernel.sharedRows() != 0) &&
                       llvm::none_of(accesses, [&](const Access &access) {
                         return access.dependsOn(dim);
                       });
@@ -275,8 +284,11 @@ void CopyEmitter::emitLoops(unsigned dim) {
     return emitLoops(dim + 1);
   }
   Value from = kernel.index(0), to = size(dim);
-  if (dim == shared)
-    std::tie(from, to) = kernel.share(to, shareStep(dim));
+  if (dim == shared) {
+    std::tie(from, to) =
+        canShareRows() ? kernel.shareRows() : kernel.share(to, shareStep(dim));
+    endOfShare = to;
+  }
   emitLoop(b, loc, from, to, kernel.index(1), {}, [&](Value iv, ValueRange) {
     reader.bind(dim, iv);
     emitLoops(dim + 1);
@@ -309,7 +321,8 @@ void CopyEmitter::askForRow() {
       continue;
     LaneReader::Scope scope(reader);
     Value row = reader.at(getAffineDimExpr(*outer, b.getContext()));
-    Value last = arith::SubIOp::create(b, loc, size(*outer), kernel.index(1));
+    Value end = outer == shared ? endOfShare : size(*outer);
+    Value last = arith::SubIOp::create(b, loc, end, kernel.index(1));
     row = kernel.least(kernel.plus(row, kernel.index(ahead)), last);
     reader.bind(*outer, row);
     reader.bind(*lane, kernel.index(0));

@@ -9,6 +9,7 @@
 #include "codegen/cpu/NarrowProducts.h"
 #include "codegen/cpu/PlainLoops.h"
 #include "codegen/cpu/RowEmitter.h"
+#include "codegen/cpu/SharedRows.h"
 #include "codegen/cpu/TileEmitter.h"
 #include "codegen/cpu/WeightsAhead.h"
 #include "codegen/cpu/Winograd.h"
@@ -315,10 +316,25 @@ void EmitTiles::runOnOperation() {
   llvm::StringMap<WeightsAhead> ahead;
   if (!littleCode)
     ahead = findWeightsAhead(getOperation());
+  auto emit = [&](Kernel &kernel) {
+    return emitTileForm(kernel, unit, transforms, dots) ||
+           (isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) ||
+           emitGates(kernel, unit, dots) || emitRows(kernel, unit);
+  };
   auto calls = firstCallsOf(getOperation());
-  for (func::FuncOp func : kernelsInOrder(getOperation(), calls)) {
+  SmallVector<func::FuncOp> kernels = kernelsInOrder(getOperation(), calls);
+  for (func::FuncOp func : kernels)
     if (failed(verifyKernel(func)))
       return signalPassFailure();
+  llvm::SmallDenseSet<Operation *> emitted;
+  if (parallel && !littleCode) {
+    emitted = shareRowsOfLoops(getOperation(), unit.secondCache(), emit);
+    calls = firstCallsOf(getOperation());
+    kernels = kernelsInOrder(getOperation(), calls);
+  }
+  for (func::FuncOp func : kernels) {
+    if (emitted.contains(func))
+      continue;
     Kernel kernel(func);
     if (auto asked = ahead.find(func.getName()); asked != ahead.end())
       kernel.allowAsking(asked->getValue().from, asked->getValue().bytes);
@@ -326,9 +342,7 @@ void EmitTiles::runOnOperation() {
       kernel.allowParts();
       findSharedColumns(kernel, calls.lookup(func.getName()));
     }
-    if (!emitTileForm(kernel, unit, transforms, dots) &&
-        !(isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) &&
-        !emitGates(kernel, unit, dots) && !emitRows(kernel, unit)) {
+    if (!emit(kernel)) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))
         return signalPassFailure();

@@ -26,12 +26,16 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace keratin {
 
-/// Rows whose results are computed at once.
-constexpr unsigned rowsAtOnce = 4;
+/// Rows whose results are computed at once. A call that has some of the rows
+/// begins with a multiple of them, so that who computes a row is always one of
+/// as many: compilers round a sum of two products one way or the other.
+constexpr unsigned rowsAtOnce = Kernel::rowsAtOnce;
 
 //===----------------------------------------------------------------------===//
 // Loops
@@ -75,8 +79,9 @@ bool GateEmitter::alternates() {
   bytes *=
       getElementTypeOrSelf(weights->get().getType()).getIntOrFloatBitWidth() /
       8;
-  return gate == 1 && staticLoopExtent(root, 0) == int64_t(mostRows) &&
-         bytes >= farBytes && bytes <= mostBytes;
+  return gate == 1 && !sharedFrom &&
+         staticLoopExtent(root, 0) == int64_t(mostRows) && bytes >= farBytes &&
+         bytes <= mostBytes;
 }
 
 unsigned GateEmitter::width(unsigned column) {
@@ -114,6 +119,11 @@ void GateEmitter::run() {
   allocate();
   reader.setLane(lane);
   auto blocks = int64_t(llvm::divideCeil(units, int64_t(vectors) * lanes));
+  if (canShareRows()) {
+    std::tie(sharedFrom, sharedTo) = kernel.shareRows();
+    countTilesOfShare();
+    return emitBlocks(kernel.index(0), kernel.index(blocks));
+  }
   if (kernel.pickShared({blocks})) {
     auto [from, to] = kernel.share(kernel.index(blocks), 1);
     return emitBlocks(from, to);
@@ -208,9 +218,62 @@ void GateEmitter::emitRowsFrom(Value from, Value to, unsigned height,
   });
 }
 
+/// Whether threads are to share the rows.
+bool GateEmitter::canShareRows() {
+  return kernel.sharedRows() != 0 && gate == 1 && sumsInMemory &&
+         staticLoopExtent(root, 0) == kernel.sharedRows();
+}
+
+/// As few tiles as hold the rows of a call, and of about one height: t tiles
+/// of h rows or one more. Calls have few different numbers of rows.
+void GateEmitter::countTilesOfShare() {
+  int64_t most = rowsFitting;
+  std::set<int64_t> heights;
+  for (int64_t rows : kernel.rowsOfCalls()) {
+    auto tiles = std::max<int64_t>(llvm::divideCeil(rows, most), 1);
+    heights.insert(rows / tiles);
+    heights.insert(int64_t(llvm::divideCeil(rows, tiles)));
+  }
+  auto constant = [&](int64_t value) { return kernel.index(value); };
+  Value count = arith::SubIOp::create(b, loc, sharedTo, sharedFrom);
+  Value tiles = arith::CeilDivUIOp::create(b, loc, count, constant(most));
+  tiles = arith::MaxUIOp::create(b, loc, tiles, constant(1));
+  Value low = arith::DivUIOp::create(b, loc, count, tiles);
+  Value highTiles = arith::RemUIOp::create(b, loc, count, tiles);
+  Value lowTiles = arith::SubIOp::create(b, loc, tiles, highTiles);
+  for (int64_t height : llvm::reverse(heights)) {
+    if (height == 0)
+      continue;
+    auto isHeight = [&](Value value, int64_t expected) -> Value {
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, value,
+                                   constant(expected));
+    };
+    Value number = arith::SelectOp::create(b, loc, isHeight(low, height),
+                                           lowTiles, constant(0));
+    number = arith::SelectOp::create(b, loc, isHeight(low, height - 1),
+                                     highTiles, number);
+    tilesOfShare.emplace_back(height, number);
+  }
+}
+
+/// The tiles of each height, one behind the other.
+void GateEmitter::emitSharedRows() {
+  Value from = sharedFrom;
+  for (auto [height, tiles] : tilesOfShare) {
+    Value rows = arith::MulIOp::create(b, loc, tiles, kernel.index(height));
+    Value to = arith::AddIOp::create(b, loc, from, rows);
+    emitRowsFrom(from, to, height, [&] { emitTile(); });
+    from = to;
+  }
+  prefetchNext();
+  finishRows(sharedFrom, sharedTo);
+}
+
 /// Tiles of one height, then those of another; of rows whose number is not
 /// known tiles, then one by one.
 void GateEmitter::emitRows() {
+  if (sharedFrom)
+    return emitSharedRows();
   unsigned loop = gate - 1;
   auto tile = [&] { emitTile(); };
   Value none = kernel.index(0), all = kernel.loopExtent(root, loop);

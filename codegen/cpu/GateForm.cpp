@@ -248,16 +248,19 @@ DotUnit GateMatcher::pickDots() {
 /// those the higher ones, whose low ones are the higher.
 void GateMatcher::pickHeights() {
   int64_t most = mostRowsFitting();
+  rowsFitting = unsigned(most);
   int64_t total = staticLoopExtent(root, gate - 1);
   if (ShapedType::isDynamic(total) || total == 0) {
     mostRows = unsigned(std::min<int64_t>(most, 4));
     return;
   }
-  constexpr int64_t leastRows = 12, mostBytes = 32 << 10;
+  constexpr int64_t leastRows = 12, mostBytes = 32 << 10,
+                    mostShared = 128 << 10;
   int64_t bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
+  int64_t bytes = total * gates * lanes * bits / 8;
   sumsInMemory = dots != DotUnit::Tiles && total > most && total >= leastRows &&
-                 total * gates * lanes * bits / 8 <= mostBytes;
+                 bytes <= (kernel.sharedRows() != 0 ? mostShared : mostBytes);
   constexpr int64_t mostApart = 2;
   auto costOf = [&](int64_t tiles, int64_t height) {
     TileSize size = {unsigned(height), unsigned(gates)};

@@ -23,6 +23,7 @@ struct GateForm {
   int64_t gates = 0, units = 0;
   unsigned lanes = 0, vectors = 1; ///< of a block
   unsigned mostRows = 1;           ///< of a tile
+  unsigned rowsFitting = 1;        ///< at most, of which there are sums
   unsigned lowRows = 1;            ///< of the last tiles
   int64_t lowTiles = 0;            ///< how many those are
   /// Whether the sums of all rows of a block go to memory, and the results are

@@ -34,6 +34,9 @@ private:
   void emitBlock(mlir::Value number, int64_t count);
   void emitOuter(unsigned loop);
   void emitRows();
+  bool canShareRows();
+  void countTilesOfShare();
+  void emitSharedRows();
   void emitRowsFrom(mlir::Value from, mlir::Value to, unsigned height,
                     llvm::function_ref<void()> body);
   void emitTile();
@@ -82,6 +85,10 @@ private:
   mlir::Value memory; ///< of the sums of some rows of a block, or null
   mlir::AffineExpr firstRow; ///< of those
   mlir::Value shape;         ///< of tile registers
+  /// The rows of this call, where threads share them, and how many tiles of
+  /// each height those are.
+  mlir::Value sharedFrom, sharedTo;
+  llvm::SmallVector<std::pair<unsigned, mlir::Value>> tilesOfShare;
 };
 
 } // namespace keratin

@@ -9,6 +9,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace keratin {
@@ -47,6 +49,7 @@ void Kernel::start() {
   enoughParts = 256; // for any number of threads
   takesPiece = false;
   turns = 1;
+  sharesByRows = sharesOtherwise = false;
   SmallVector<Type> types(source.getArgumentTypes());
   for (auto [number, type] : llvm::enumerate(types))
     if (isa<RankedTensorType>(type))
@@ -306,6 +309,7 @@ std::pair<Value, Value> Kernel::addScratch(Type type, int64_t count,
                                            int64_t parts) {
   if (!inParts)
     parts = 1;
+  sharesOtherwise = true;
   enoughParts = std::min(enoughParts, parts);
   unsigned number = target.getNumArguments() - (inParts ? 3 : 0);
   auto attrs = b.getDictionaryAttr(
@@ -326,6 +330,7 @@ std::pair<Value, Value> Kernel::addScratch(Type type, int64_t count,
 }
 
 Value Kernel::addSharedScratch(Type type, int64_t count) {
+  sharesOtherwise = true;
   unsigned number = source.getNumArguments();
   auto attrs = b.getDictionaryAttr(
       b.getNamedAttr(sharedScratchAttr, UnitAttr::get(b.getContext())));
@@ -344,6 +349,7 @@ Value Kernel::addWeightsAhead() {
 }
 
 Value Kernel::goesBack() {
+  sharesOtherwise = true;
   Type byte = b.getI8Type();
   unsigned number = source.getNumArguments();
   auto attrs = b.getDictionaryAttr(
@@ -388,8 +394,27 @@ void Kernel::allowParts() {
   target.setType(b.getFunctionType(types, {}));
 }
 
+void Kernel::allowRows(int64_t rows, int64_t parts) {
+  rowsToShare = rows;
+  partsOfRows = parts;
+  allowParts();
+}
+
+SmallVector<int64_t> Kernel::rowsOfCalls() const {
+  auto units = int64_t(llvm::divideCeil(rowsToShare, rowsAtOnce));
+  auto boundary = [&](int64_t part) {
+    return std::min(units * part / partsOfRows * rowsAtOnce, rowsToShare);
+  };
+  std::set<int64_t> counts;
+  for (int64_t end = 1; end <= partsOfRows; ++end)
+    for (int64_t begin = 0; begin < end; ++begin)
+      counts.insert(boundary(end) - boundary(begin));
+  return {counts.begin(), counts.end()};
+}
+
 void Kernel::allowTurns(int64_t count, int64_t parts) {
   assert(inParts && "one call does all turns");
+  sharesOtherwise = true;
   turns = count;
   enoughParts = std::min(enoughParts, parts);
   auto attrs = b.getDictionaryAttr(b.getNamedAttr(turnAttr, b.getUnitAttr()));
@@ -440,9 +465,19 @@ std::optional<unsigned> Kernel::pickShared(ArrayRef<int64_t> turns) const {
   return outer - turns.begin();
 }
 
+std::pair<Value, Value> Kernel::shareRows() {
+  sharesByRows = true;
+  return shareTurns(index(rowsToShare), rowsAtOnce);
+}
+
 std::pair<Value, Value> Kernel::share(Value extent, int64_t step) {
   if (!inParts)
     return {index(0), extent};
+  sharesOtherwise = true;
+  return shareTurns(extent, step);
+}
+
+std::pair<Value, Value> Kernel::shareTurns(Value extent, int64_t step) {
   std::optional<int64_t> known = getConstantIntValue(extent);
   constexpr int64_t manyParts = 64;
   int64_t knownTurns = known ? llvm::divideCeil(*known, step) : manyParts;

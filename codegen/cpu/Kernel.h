@@ -79,6 +79,21 @@ public:
   /// where it ends. Only the last ends elsewhere than at a multiple of `step`,
   /// whatever the number of parts. Without parts it is all of the loop.
   std::pair<mlir::Value, mlir::Value> share(mlir::Value extent, int64_t step);
+  /// Lets the `parts` of the kernel be shares of the rows, axis 0, of all
+  /// results, so that it meets in a part no row that another kernel with such
+  /// parts has made in another one. They begin at multiples of `rowsAtOnce`. To
+  /// be called in place of `allowParts`; emitters that share anything else, or
+  /// have memory of their own, are not stopped (see `sharesRows`).
+  void allowRows(int64_t rows, int64_t parts);
+  static constexpr int64_t rowsAtOnce = 4;
+  /// How many rows there are to share; 0 where that was not asked for.
+  int64_t sharedRows() const { return rowsToShare; }
+  /// The rows that a call has, and how many those may be, in order.
+  std::pair<mlir::Value, mlir::Value> shareRows();
+  llvm::SmallVector<int64_t> rowsOfCalls() const;
+  /// Whether what has been emitted is shared by rows alone.
+  bool sharesRows() const { return sharesByRows && !sharesOtherwise; }
+
   /// Splits the work of a kernel in parts into `count` turns, each in at most
   /// `parts`: none begins before all parts of the one before are done. The
   /// function gets the argument `turn` before `begin`: the only turn to do,
@@ -133,9 +148,13 @@ public:
   mlir::func::FuncOp finish();
   /// Forgets all that was emitted and starts again with an empty body.
   void restart();
+  /// Gives up the new function.
+  void discard() { target.erase(); }
 
 private:
   void start();
+  std::pair<mlir::Value, mlir::Value> shareTurns(mlir::Value extent,
+                                                 int64_t step);
   mlir::Value isTurn(int64_t number);
 
   mlir::func::FuncOp source, target;
@@ -150,6 +169,8 @@ private:
   int64_t enoughParts = 0;
   bool takesPiece = false; ///< of scratch memory
   int64_t turns = 1;
+  int64_t rowsToShare = 0, partsOfRows = 0;
+  bool sharesByRows = false, sharesOtherwise = false;
   int64_t firstToAsk = 0, bytesToAsk = 0;
 };
 
@@ -181,6 +202,9 @@ inline constexpr llvm::StringLiteral partsMark = "ktn-parts";
 /// The attribute of a kernel whose parts are shares of the columns, the last
 /// axis, of its first result.
 inline constexpr llvm::StringLiteral columnsAttr = "ktn.shares_columns";
+
+/// The attribute of a loop whose rows threads share (passes/Bands.h).
+inline constexpr llvm::StringLiteral sharedRowsAttr = "ktn.shared_rows";
 
 /// Whether the position of an output element tells the parallel loops, so that
 /// every element is computed exactly once.

@@ -57,6 +57,13 @@ static Work workOf(func::CallOp call) {
   return workOfAll(call, tripsAround(call));
 }
 
+int64_t partsOfAll(ArrayRef<func::CallOp> calls) {
+  int64_t total = 0;
+  for (func::CallOp call : calls)
+    total = llvm::SaturatingAdd<uint64_t>(total, workOfAll(call).fixed);
+  return total / workOfPart;
+}
+
 bool hasLittleWork(ModuleOp module) {
   constexpr int64_t mostWork = 10 * workOfPart;
   int64_t total = 0;
@@ -156,6 +163,10 @@ static Value countParts(OpBuilder &b, func::CallOp call, int64_t most,
   };
   if (isInBands(call))
     most = 1;
+  if (auto rows =
+          call->getParentOp()->getAttrOfType<DictionaryAttr>(sharedRowsAttr))
+    if (auto parts = rows.getAs<IntegerAttr>("parts"))
+      return constant(std::clamp<int64_t>(parts.getInt(), 1, most));
   Work work = workOf(call);
   Value batch = work.perBatch > 0 && most > 1 ? batchArgument(call) : Value();
   if (!batch)

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/WeightsAhead.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/LogicalResult.h"
@@ -14,6 +15,9 @@ namespace keratin {
 /// is done before another thread has begun. A call of unknown batch may be
 /// worth any number.
 llvm::StringMap<int64_t> mostPartsOfKernels(mlir::ModuleOp module);
+
+/// How many parts all turns of `calls`, of known work, are worth together.
+int64_t partsOfAll(llvm::ArrayRef<mlir::func::CallOp> calls);
 
 /// Whether all calls of kernels in `module`, at the stage `kernels`, take less
 /// than some 100 microseconds of one core together. Not so of a call of unknown

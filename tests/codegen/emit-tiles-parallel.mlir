@@ -50,9 +50,18 @@ func.func @awake(%x: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
   %1 = call @kernel.awake(%0, %out) {ktn.flops = array<i64: 400000, 0>, ktn.bytes = array<i64: 100000, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
   %2 = scf.for %i = %c0 to %c9 step %c1 iter_args(%state = %1) -> tensor<1000x1000xf32> {
     %3 = func.call @kernel.awake(%state, %out) {ktn.flops = array<i64: 3600000, 0>, ktn.bytes = array<i64: 900000, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
-    scf.yield %3 : tensor<1000x1000xf32>
+    %4 = func.call @kernel.turned(%3, %out) {ktn.flops = array<i64: 9, 0>, ktn.bytes = array<i64: 9, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
+    scf.yield %4 : tensor<1000x1000xf32>
   }
   return %2 : tensor<1000x1000xf32>
+}
+// Rows that become columns are rows of other threads: each kernel is shared.
+func.func private @kernel.turned(%x: tensor<1000x1000xf32>, %out: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> attributes {ktn.kernel = "elementwise"} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<1000x1000xf32>) outs(%out : tensor<1000x1000xf32>) {
+  ^bb0(%in: f32, %init: f32):
+    linalg.yield %in : f32
+  } -> tensor<1000x1000xf32>
+  return %0 : tensor<1000x1000xf32>
 }
 func.func private @kernel.awake(%x: tensor<1000x1000xf32>, %out: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> attributes {ktn.kernel = "elementwise"} {
   %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<1000x1000xf32>) outs(%out : tensor<1000x1000xf32>) {
