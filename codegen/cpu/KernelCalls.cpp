@@ -23,8 +23,9 @@ struct Work {
 /// Some 10 microseconds of one core: what it takes to hand work to a thread
 /// that has gone to sleep.
 static constexpr int64_t workOfPart = 1 << 20;
-/// Where there is much work, threads are awake: they look for the next of it.
-static constexpr int64_t workOfPartAwake = 1 << 18;
+/// Where there is work for several threads, they are awake: they look for the
+/// next of it. Some 0.3 microseconds are what it takes to hand some out then.
+static constexpr int64_t workOfPartAwake = 1 << 17;
 
 static int64_t tripsAround(Operation *op) {
   uint64_t trips = 1;
@@ -81,35 +82,56 @@ static int64_t evenParts(int64_t parts) {
   return parts <= 2 ? parts : int64_t(llvm::alignTo(parts, evenly));
 }
 
+/// Whether the call does a part of the work of others already: it is in a loop
+/// over bands (passes/Bands.h), which threads share.
+static bool isInBands(func::CallOp call) {
+  Operation *loop = call->getParentOp();
+  return loop && loop->hasAttr("ktn.bands");
+}
+
 namespace {
 /// Tells in how many parts calls of known work are to be done.
 class PartCounter {
 public:
+  /// `emitted`: kernels tell whether they have parts.
+  explicit PartCounter(bool emitted) : emitted(emitted) {}
+
   int64_t partsOf(func::CallOp call);
 
 private:
   bool isAwake(func::CallOp call);
 
-  /// The work of functions that call kernels.
-  llvm::DenseMap<Operation *, int64_t> totals;
+  bool emitted;
+  llvm::DenseMap<Operation *, bool> awake; ///< in functions that call kernels
 };
 } // namespace
 
-/// Whether threads are awake when `call` comes by: there is much work around
-/// it. Steps of a loop follow each other sooner than threads go to sleep.
+/// Whether threads are awake when `call` comes by: there is work for all of
+/// them around it, which has to wake them anyway. Steps of a loop follow each
+/// other sooner than threads go to sleep. Little work between kernels that one
+/// thread does is not worth it: these read what it wrote from the caches of
+/// others.
 bool PartCounter::isAwake(func::CallOp call) {
-  constexpr int64_t leastWork = 100 * workOfPart;
+  constexpr int64_t leastWork = evenly * workOfPart;
   auto function = call->getParentOfType<func::FuncOp>();
   if (!function)
     return false;
-  auto [known, isNew] = totals.try_emplace(function, 0);
-  if (isNew)
-    function.walk([&](func::CallOp other) {
-      Work work = workOfAll(other);
-      int64_t &total = known->second;
-      total = llvm::SaturatingAdd<uint64_t>(total, work.fixed + work.perBatch);
-    });
-  return known->second >= leastWork;
+  auto [known, isNew] = awake.try_emplace(function, false);
+  if (!isNew)
+    return known->second;
+  int64_t total = 0, shared = 0;
+  function.walk([&](func::CallOp other) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        other, other.getCalleeAttr());
+    auto parts =
+        kernel ? kernel->getAttrOfType<IntegerAttr>(partsAttr) : IntegerAttr();
+    Work work = workOfAll(other);
+    int64_t ofCall = work.fixed + work.perBatch;
+    total = llvm::SaturatingAdd<uint64_t>(total, ofCall);
+    if (!emitted || (parts && parts.getInt() > 1) || isInBands(other))
+      shared = llvm::SaturatingAdd<uint64_t>(shared, ofCall);
+  });
+  return known->second = total >= leastWork && shared >= total / 2;
 }
 
 int64_t PartCounter::partsOf(func::CallOp call) {
@@ -132,16 +154,9 @@ static Value batchArgument(func::CallOp call) {
   return {};
 }
 
-/// Whether the call does a part of the work of others already: it is in a loop
-/// over bands (passes/Bands.h), which threads share.
-static bool isInBands(func::CallOp call) {
-  Operation *loop = call->getParentOp();
-  return loop && loop->hasAttr("ktn.bands");
-}
-
 llvm::StringMap<int64_t> mostPartsOfKernels(ModuleOp module) {
   llvm::StringMap<int64_t> parts;
-  PartCounter counter;
+  PartCounter counter(/*emitted=*/false);
   module.walk([&](func::CallOp call) {
     if (isInBands(call))
       return;
@@ -288,7 +303,7 @@ LogicalResult adaptKernelCalls(ModuleOp module,
         kernel.getNumResults() != call.getNumResults())
       calls.emplace_back(call, kernel);
   });
-  PartCounter counter;
+  PartCounter counter(/*emitted=*/true);
   for (auto [call, kernel] : calls) {
     if (failed(verifyDestinations(call)))
       return failure();

@@ -55,6 +55,36 @@ func.func @awake(%x: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
   }
   return %2 : tensor<1000x1000xf32>
 }
+// What one thread does alone would read little work of others from their caches.
+// CHECK-LABEL: func.func @between(
+// CHECK:         %[[ONE:.+]] = arith.constant 1 : index
+// CHECK:         call @kernel.between({{.+}}, %[[ONE]], %[[ONE]])
+func.func @between(%x: tensor<1000x1000xf32>) -> (tensor<1000x1000xf32>, tensor<f32>) {
+  %out = tensor.empty() : tensor<1000x1000xf32>
+  %sum = tensor.empty() : tensor<f32>
+  %0 = call @kernel.between(%x, %out) {ktn.flops = array<i64: 400000, 0>, ktn.bytes = array<i64: 100000, 0>} : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
+  %1 = call @kernel.alone(%0, %sum) {ktn.flops = array<i64: 200000000, 0>, ktn.bytes = array<i64: 2000000, 0>} : (tensor<1000x1000xf32>, tensor<f32>) -> tensor<f32>
+  return %0, %1 : tensor<1000x1000xf32>, tensor<f32>
+}
+func.func private @kernel.between(%x: tensor<1000x1000xf32>, %out: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> attributes {ktn.kernel = "elementwise"} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<1000x1000xf32>) outs(%out : tensor<1000x1000xf32>) {
+  ^bb0(%in: f32, %init: f32):
+    %1 = arith.mulf %in, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<1000x1000xf32>
+  return %0 : tensor<1000x1000xf32>
+}
+func.func private @kernel.alone(%x: tensor<1000x1000xf32>, %out: tensor<f32>) -> tensor<f32> attributes {ktn.kernel = "reduce"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<f32>) -> tensor<f32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> ()>], iterator_types = ["reduction", "reduction"]} ins(%x : tensor<1000x1000xf32>) outs(%start : tensor<f32>) {
+  ^bb0(%in: f32, %init: f32):
+    %1 = arith.addf %in, %init : f32
+    linalg.yield %1 : f32
+  } -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
 // Rows that become columns are rows of other threads: each kernel is shared.
 func.func private @kernel.turned(%x: tensor<1000x1000xf32>, %out: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> attributes {ktn.kernel = "elementwise"} {
   %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<1000x1000xf32>) outs(%out : tensor<1000x1000xf32>) {
