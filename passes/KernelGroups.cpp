@@ -8,6 +8,7 @@
 #include "passes/PlaceParts.h"
 #include "passes/SplitGates.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -37,9 +38,9 @@ bool isKernelOp(Operation *op) {
 }
 
 /// Whether what `op` joins can be written in its places by the kernels that
-/// make it.
+/// make it, which is done outside of loops (passes/PlaceParts).
 static bool writesPieces(Operation *op) {
-  return isa<tensor::ConcatOp>(op) &&
+  return isa<tensor::ConcatOp>(op) && isa<func::FuncOp>(op->getParentOp()) &&
          llvm::all_of(op->getOperandTypes(), [](Type piece) {
            return canBeSlice(cast<RankedTensorType>(piece));
          });
@@ -456,8 +457,9 @@ void Grouper::absorbProducers(Members &members) {
       Operation *def = use.get().getDefiningOp();
       if (!def || members.contains(def) || !isFree(def) ||
           !isElementwise(def) || def->getNumResults() != 1 ||
-          !def->hasOneUse() || readsElsewhere(cast<linalg::GenericOp>(def)) ||
-          !hasRoomFor(def, members))
+          !def->hasOneUse() || !hasRoomFor(def, members) ||
+          (readsElsewhere(cast<linalg::GenericOp>(def)) &&
+           !isa<tensor::ConcatOp>(consumer)))
         continue;
       if (auto generic = dyn_cast<linalg::GenericOp>(consumer))
         if (!generic.isDpsInput(&use) ||

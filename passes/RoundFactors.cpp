@@ -120,7 +120,14 @@ Value Rounder::make(Value value, RankedTensorType type) {
     return view->getResult(0);
   }
   Value result;
-  if (auto pad = dyn_cast_or_null<tensor::PadOp>(op)) {
+  if (auto concat = dyn_cast_or_null<tensor::ConcatOp>(op);
+      concat && op->hasOneUse()) {
+    SmallVector<Value> pieces;
+    for (Value piece : concat.getInputs())
+      pieces.push_back(round(piece, type.getElementType()));
+    result = tensor::ConcatOp::create(b, op->getLoc(), type, concat.getDim(),
+                                      pieces);
+  } else if (auto pad = dyn_cast_or_null<tensor::PadOp>(op)) {
     result = padded(pad, type);
   } else if (auto generic = dyn_cast_or_null<linalg::GenericOp>(op)) {
     roundWindow(generic, type.getElementType());

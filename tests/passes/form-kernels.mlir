@@ -558,3 +558,40 @@ func.func @windows(%x: tensor<?x14x14x192xf32>, %w: tensor<3x3x192xf32>, %large:
   } -> tensor<?x64x64x96xf32>
   return %y, %y2 : tensor<?x14x14x192xf32>, tensor<?x64x64x96xf32>
 }
+
+// -----
+
+// In a step of a loop, where nothing is made in its place in a whole, what only
+// is joined is computed by the kernel that joins it: rows of a table, too.
+// CHECK-LABEL: func @step(
+// CHECK:         scf.for
+// CHECK:           func.call @kernel{{[.a-z0-9_]*}}(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}) {{.*}}-> tensor<4x5xf32>
+// CHECK-NOT:       call
+// CHECK:           scf.yield
+// CHECK:         func private @kernel{{.+}} attributes {ktn.kernel = "concat"}
+// CHECK:           linalg.generic
+// CHECK:             tensor.extract
+// CHECK:           tensor.concat
+// ALONE-LABEL: func @step(
+// ALONE-COUNT-2:   func.call
+func.func @step(%h: tensor<4x5xf32>, %ids: tensor<9x4xi32>, %table: tensor<7x2xf32>) -> tensor<4x5xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %r = scf.for %i = %c0 to %c9 step %c1 iter_args(%s = %h) -> (tensor<4x5xf32>) {
+    %row = tensor.extract_slice %ids[%i, 0] [1, 4] [1, 1] : tensor<9x4xi32> to tensor<4xi32>
+    %rest = tensor.extract_slice %h[0, 0] [4, 3] [1, 1] : tensor<4x5xf32> to tensor<4x3xf32>
+    %e = tensor.empty() : tensor<4x2xf32>
+    %x = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+        ins(%row : tensor<4xi32>) outs(%e : tensor<4x2xf32>) {
+    ^bb0(%a: i32, %o: f32):
+      %n = arith.index_cast %a : i32 to index
+      %m = linalg.index 1 : index
+      %v = tensor.extract %table[%n, %m] : tensor<7x2xf32>
+      linalg.yield %v : f32
+    } -> tensor<4x2xf32>
+    %all = tensor.concat dim(1) %x, %rest : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<4x5xf32>
+    scf.yield %all : tensor<4x5xf32>
+  }
+  return %r : tensor<4x5xf32>
+}

@@ -283,3 +283,56 @@ func.func @loop(%x: tensor<8xf32>) -> tensor<8xf32> {
   }
   return %r : tensor<8xf32>
 }
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+#sums = affine_map<(m, n, k) -> (m, n)>
+
+// What only a product reads of some that are joined is rounded before that:
+// what joins them has half as many bytes, and nobody reads them again. What
+// somebody else reads as well is joined as it is.
+// CHECK-LABEL: func @joined(
+// CHECK-SAME:    %[[X:.+]]: tensor<4x2xf32>, %[[H:.+]]: tensor<4x3xf32>
+// CHECK:         linalg.generic {{.+}} ins(%[[H]] : tensor<4x3xf32>)
+// CHECK:           arith.truncf
+// CHECK:         linalg.generic {{.+}} ins(%[[X]] : tensor<4x2xf32>)
+// CHECK:           arith.truncf
+// NARROW:        tensor.concat dim(1) %{{.+}}, %{{.+}} : (tensor<4x2xbf16>, tensor<4x3xbf16>) -> tensor<4x5xbf16>
+// WIDE:          tensor.concat dim(1) %{{.+}}, %{{.+}} : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<4x5xf32>
+// CHECK-NOT:     truncf
+// CHECK:         return
+// CHECK-LABEL: func @read_twice(
+// CHECK:         %[[ALL:.+]] = tensor.concat dim(1) %{{.+}}, %{{.+}} : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<4x5xf32>
+// CHECK:         linalg.generic {{.+}} ins(%[[ALL]] : tensor<4x5xf32>)
+// CHECK:           arith.truncf
+func.func @joined(%x: tensor<4x2xf32>, %h: tensor<4x3xf32>, %w: tensor<5x6xf32>) -> tensor<4x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %xh = tensor.concat dim(1) %x, %h : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<4x5xf32>
+  %e = tensor.empty() : tensor<4x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %y = linalg.generic {indexing_maps = [#rows, #columns, #sums], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%xh, %w : tensor<4x5xf32>, tensor<5x6xf32>) outs(%f : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %p, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<4x6xf32>
+  return %y : tensor<4x6xf32>
+}
+
+func.func @read_twice(%x: tensor<4x2xf32>, %h: tensor<4x3xf32>, %w: tensor<5x6xf32>) -> (tensor<4x6xf32>, tensor<4x5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %xh = tensor.concat dim(1) %x, %h : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<4x5xf32>
+  %e = tensor.empty() : tensor<4x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %y = linalg.generic {indexing_maps = [#rows, #columns, #sums], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%xh, %w : tensor<4x5xf32>, tensor<5x6xf32>) outs(%f : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %p, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<4x6xf32>
+  return %y, %xh : tensor<4x6xf32>, tensor<4x5xf32>
+}
