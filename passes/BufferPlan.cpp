@@ -308,21 +308,15 @@ LogicalResult BufferPlan::visitLoop(scf::ForOp loop) {
   ++now;
   for (unsigned buffer : usedInLoop[loop])
     buffers[buffer].life.last = std::max(buffers[buffer].life.last, now);
-  if (loop->hasAttr(bandsAttr))
-    keepInBands(loop, begin, known);
-  // Parts of other rows are in other turns: what one of them has done with is
-  // still in use elsewhere.
-  if (loop->hasAttr(sharedRowsAttr))
-    for (Buffer &buffer : llvm::MutableArrayRef(buffers).drop_front(known))
-      if (buffer.storage == Storage::Arena)
-        buffer.life = {begin, now};
+  if (loop->hasAttr(bandsAttr) || loop->hasAttr(sharedRowsAttr))
+    keepInTurns(loop, begin, known);
   return success();
 }
 
-/// Gives each turn of `loop` that may be done at the same time as others its
-/// own pieces of the buffers behind `known`, which one turn may fill while
-/// another is elsewhere.
-void BufferPlan::keepInBands(scf::ForOp loop, unsigned begin, unsigned known) {
+/// Keeps the buffers behind `known` to the end of `loop`: one turn may fill
+/// some while another, of another band or for other rows, is elsewhere. Bands
+/// that may be done at the same time have pieces of their own.
+void BufferPlan::keepInTurns(scf::ForOp loop, unsigned begin, unsigned known) {
   auto fields = loop->getAttrOfType<DictionaryAttr>(bandsAttr);
   auto pieces = fields ? fields.getAs<IntegerAttr>("pieces") : IntegerAttr();
   for (Buffer &buffer : llvm::MutableArrayRef(buffers).drop_front(known))

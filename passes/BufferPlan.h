@@ -124,7 +124,7 @@ private:
   llvm::LogicalResult visit(mlir::Block &block);
   llvm::LogicalResult visit(mlir::Operation *op);
   llvm::LogicalResult visitLoop(mlir::scf::ForOp loop);
-  void keepInBands(mlir::scf::ForOp loop, unsigned begin, unsigned known);
+  void keepInTurns(mlir::scf::ForOp loop, unsigned begin, unsigned known);
   llvm::FailureOr<Place> destinationOf(mlir::tensor::InsertSliceOp insert);
   bool staysAsItIs(mlir::Value tensor) const;
   llvm::LogicalResult visitInsert(mlir::tensor::InsertSliceOp insert);

@@ -138,7 +138,7 @@ bool CopyEmitter::hasFunction(linalg::GenericOp op) {
 /// Whether the kernel is to be shared by rows, of which the box has all.
 bool CopyEmitter::canShareRows() const {
   return kernel.sharedRows() != 0 && shape.size() > 1 && lane != 0 &&
-         shape[0] == kernel.sharedRows() && !llvm::is_contained(repeated, 0) &&
+         shape[0] == kernel.sharedRows() &&
          !((!transposed.empty() || interleaves) && row == 0);
 }
 

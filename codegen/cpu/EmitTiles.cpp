@@ -300,6 +300,11 @@ static bool haveFarWeights(ModuleOp module) {
 }
 
 void EmitTiles::runOnOperation() {
+  // In the order of calls: a diagnostic is about the first layer.
+  for (func::FuncOp func :
+       kernelsInOrder(getOperation(), firstCallsOf(getOperation())))
+    if (failed(verifyKernel(func)))
+      return signalPassFailure();
   VectorUnit unit = {vectorBits, vectorRegisters, littleCode,
                      int64_t(secondCacheKiB) << 10};
   unit.fetchesAhead = fetchesAhead;
@@ -321,18 +326,11 @@ void EmitTiles::runOnOperation() {
            (isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) ||
            emitGates(kernel, unit, dots) || emitRows(kernel, unit);
   };
-  auto calls = firstCallsOf(getOperation());
-  SmallVector<func::FuncOp> kernels = kernelsInOrder(getOperation(), calls);
-  for (func::FuncOp func : kernels)
-    if (failed(verifyKernel(func)))
-      return signalPassFailure();
   llvm::SmallDenseSet<Operation *> emitted;
-  if (parallel && !littleCode) {
+  if (parallel && !littleCode)
     emitted = shareRowsOfLoops(getOperation(), unit.secondCache(), emit);
-    calls = firstCallsOf(getOperation());
-    kernels = kernelsInOrder(getOperation(), calls);
-  }
-  for (func::FuncOp func : kernels) {
+  auto calls = firstCallsOf(getOperation());
+  for (func::FuncOp func : kernelsInOrder(getOperation(), calls)) {
     if (emitted.contains(func))
       continue;
     Kernel kernel(func);

@@ -93,15 +93,17 @@ namespace {
 /// Tells in how many parts calls of known work are to be done.
 class PartCounter {
 public:
-  /// `emitted`: kernels tell whether they have parts.
-  explicit PartCounter(bool emitted) : emitted(emitted) {}
+  /// With `symbols` kernels have been emitted, and tell whether they have
+  /// parts.
+  explicit PartCounter(SymbolTableCollection *symbols = nullptr)
+      : symbols(symbols) {}
 
   int64_t partsOf(func::CallOp call);
 
 private:
   bool isAwake(func::CallOp call);
 
-  bool emitted;
+  SymbolTableCollection *symbols;
   llvm::DenseMap<Operation *, bool> awake; ///< in functions that call kernels
 };
 } // namespace
@@ -121,14 +123,16 @@ bool PartCounter::isAwake(func::CallOp call) {
     return known->second;
   int64_t total = 0, shared = 0;
   function.walk([&](func::CallOp other) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        other, other.getCalleeAttr());
+    func::FuncOp kernel;
+    if (symbols)
+      kernel = symbols->lookupNearestSymbolFrom<func::FuncOp>(
+          other, other.getCalleeAttr());
     auto parts =
         kernel ? kernel->getAttrOfType<IntegerAttr>(partsAttr) : IntegerAttr();
     Work work = workOfAll(other);
     int64_t ofCall = work.fixed + work.perBatch;
     total = llvm::SaturatingAdd<uint64_t>(total, ofCall);
-    if (!emitted || (parts && parts.getInt() > 1) || isInBands(other))
+    if (!symbols || (parts && parts.getInt() > 1) || isInBands(other))
       shared = llvm::SaturatingAdd<uint64_t>(shared, ofCall);
   });
   return known->second = total >= leastWork && shared >= total / 2;
@@ -156,7 +160,7 @@ static Value batchArgument(func::CallOp call) {
 
 llvm::StringMap<int64_t> mostPartsOfKernels(ModuleOp module) {
   llvm::StringMap<int64_t> parts;
-  PartCounter counter(/*emitted=*/false);
+  PartCounter counter;
   module.walk([&](func::CallOp call) {
     if (isInBands(call))
       return;
@@ -303,7 +307,7 @@ LogicalResult adaptKernelCalls(ModuleOp module,
         kernel.getNumResults() != call.getNumResults())
       calls.emplace_back(call, kernel);
   });
-  PartCounter counter(/*emitted=*/true);
+  PartCounter counter(&symbols);
   for (auto [call, kernel] : calls) {
     if (failed(verifyDestinations(call)))
       return failure();

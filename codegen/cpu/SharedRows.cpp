@@ -368,10 +368,11 @@ shareRowsOfLoops(ModuleOp module, int64_t cacheBytes,
                  llvm::function_ref<bool(Kernel &)> emit) {
   // Few threads have the same number of shares each, of which one is worth
   // tiles of some rows.
-  constexpr int64_t fewestRows = 16, fewestShares = 4, enoughRows = 32;
+  constexpr int64_t fewestRows = 16, fewestShares = 4, mostShares = 64,
+                    enoughRows = 32;
   auto isEven = [](int64_t rows, int64_t parts) {
     int64_t most = mostOfThread(rows, Kernel::rowsAtOnce, parts, /*threads=*/2);
-    return most * 20 <= rows * 11;
+    return most - rows / 2 <= rows / 20;
   };
   llvm::SmallDenseSet<Operation *> emitted;
   SymbolTable symbols(module);
@@ -382,7 +383,8 @@ shareRowsOfLoops(ModuleOp module, int64_t cacheBytes,
     if (!loop.matches() || loop.numRows() < fewestRows ||
         loop.weightBytes() > cacheBytes)
       continue;
-    int64_t shares = std::max(fewestShares, loop.numRows() / enoughRows);
+    int64_t shares =
+        std::clamp(loop.numRows() / enoughRows, fewestShares, mostShares);
     int64_t parts = std::min(partsOfAll(loop.kernelCalls()), shares);
     if (parts == 3)
       parts = 2; // in equal shares for two threads
