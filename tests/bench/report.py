@@ -1,11 +1,8 @@
-"""Tables from the results of peers.py.
+"""Tables from the results of peers.py."""
 
-    report.py RESULTS.json…      of a model in several files, the last counts
-"""
-
+import argparse
 import json
 import statistics
-import sys
 
 from systems import SYSTEMS
 
@@ -238,9 +235,17 @@ def merge(all_results):
     return merged
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "results",
+        nargs="+",
+        type=argparse.FileType(encoding="utf-8"),
+        metavar="RESULTS.json",
+        help="of a model in several files, the last counts",
+    )
+    print_tables(merge([json.load(file) for file in parser.parse_args().results]))
+
+
 if __name__ == "__main__":
-    loaded = []
-    for name in sys.argv[1:]:
-        with open(name) as file:
-            loaded.append(json.load(file))
-    print_tables(merge(loaded))
+    main()
