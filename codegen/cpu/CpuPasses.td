@@ -77,6 +77,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "size of the second cache of the target; 0 where it is not known">,
     Option<"fetchesAhead", "fetches-ahead", "bool", "false",
            "the target fetches runs of memory soon enough without being asked">,
+    Option<"asksForWeights", "asks-for-weights", "bool", "false",
+           "one row of a product asks the first cache for weights">,
     Option<"halfUnits", "half-units", "bool", "false",
            "half a vector takes the target half the time of a vector">,
     Option<"storesAtOnce", "stores-at-once", "unsigned", "0",

@@ -308,6 +308,7 @@ void EmitTiles::runOnOperation() {
   VectorUnit unit = {vectorBits, vectorRegisters, littleCode,
                      int64_t(secondCacheKiB) << 10};
   unit.fetchesAhead = fetchesAhead;
+  unit.asksForWeights = asksForWeights;
   unit.halfUnits = halfUnits;
   unit.storesAtOnce = storesAtOnce;
   unit.farWeights = haveFarWeights(getOperation());

@@ -10,6 +10,8 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace keratin {
@@ -165,6 +167,8 @@ bool GateMatcher::matches() {
   farBytes = unit.secondCache() / 2;
   if (unit.littleCode)
     mostSteps = 1;
+  if (unit.fetchesAhead)
+    mostBytes = std::numeric_limits<int64_t>::max();
   // One row alone needs more sums to hide the latency of each.
   constexpr int64_t sumsInFlight = 8;
   if (dots != DotUnit::Tiles && mostRows * gates < sumsInFlight &&

@@ -33,6 +33,10 @@ struct GateForm {
   /// sets of which pages fall as it happens.
   int64_t farBytes = 0;
   int64_t mostSteps = 8; ///< of the last reduction in a turn of its loop
+  /// Of weights in a turn. What fetches lines ahead follows a load from turn to
+  /// turn, and most of it no farther than 2 KiB: with more, weights in the
+  /// second cache of Zen 5 come at 160 GB/s and not 260.
+  int64_t mostBytes = 2047;
   /// With dot products a step takes two neighbours of the last reduction at
   /// once, which both factors have as bf16 (codegen/cpu/DotLanes.h).
   DotUnit dots = DotUnit::None;

@@ -32,10 +32,16 @@ int64_t GateEmitter::stepsOfTurn() {
   int64_t extent = staticLoopExtent(root, reductions.back());
   if (ShapedType::isDynamic(extent))
     return 1;
-  if (dots != DotUnit::None)
+  int64_t bitsOfStep =
+      int64_t(gates * columns * lanes) *
+      getElementTypeOrSelf(weights->get()).getIntOrFloatBitWidth();
+  if (dots != DotUnit::None) {
     extent /= 2;
+    bitsOfStep *= 2;
+  }
   int64_t most =
-      std::min(mostSteps, mostOperations / int64_t(rows * gates * columns));
+      std::min({mostSteps, mostOperations / int64_t(rows * gates * columns),
+                mostBytes / (bitsOfStep / 8)});
   int64_t steps = 1;
   while (2 * steps <= most && extent % (2 * steps) == 0)
     steps *= 2;

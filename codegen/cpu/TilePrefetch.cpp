@@ -449,23 +449,32 @@ Value TileEmitter::placeOfWeights(unsigned column) {
   return place;
 }
 
-/// Blocks of packed weights that are read side by side: asks for each line of
-/// them some lines before it is read.
+/// Asks for each line of packed weights some lines before it is read: of one
+/// block, or of several that are read side by side.
 void TileEmitter::prefetchStreams() {
-  constexpr int64_t lineBytes = 64, aheadBytes = 1536;
+  constexpr int64_t lineBytes = 64;
   Value memref = reader.packedOf(tiling.blocked->get()).memref;
   auto type = cast<MemRefType>(memref.getType());
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  int64_t last = type.getNumElements() - 1;
-  for (unsigned column = 0; column < columns.size(); ++column) {
-    if (columns[column].offset * bytes % lineBytes != 0)
-      continue;
-    Value ahead =
-        kernel.plus(placeOfWeights(column), kernel.index(aheadBytes / bytes));
-    memref::PrefetchOp::create(b, loc, flattened(memref), least(ahead, last),
-                               /*isWrite=*/false, /*localityHint=*/2,
+  int64_t ahead = tiling.aheadBytes / bytes;
+  auto ask = [&](Value place) {
+    memref::PrefetchOp::create(b, loc, flattened(memref), place,
+                               /*isWrite=*/false,
+                               /*localityHint=*/tiling.asksFirstCache ? 3 : 2,
                                /*isDataCache=*/true);
+  };
+  if (tiling.streams == 1) {
+    int64_t step = packing.block, line = lineBytes / bytes;
+    Value place = least(kernel.plus(placeOfWeights(0), kernel.index(ahead)),
+                        type.getNumElements() - step);
+    for (int64_t offset = 0; offset < step; offset += line)
+      ask(kernel.plus(place, kernel.index(offset)));
+    return;
   }
+  for (unsigned column = 0; column < columns.size(); ++column)
+    if (columns[column].offset * bytes % lineBytes == 0)
+      ask(least(kernel.plus(placeOfWeights(column), kernel.index(ahead)),
+                type.getNumElements() - 1));
 }
 
 /// Packed weights are read in the order of memory: while a window of them is,
@@ -504,8 +513,9 @@ void Classifier::pickRuns() {
   constexpr int64_t line = 64;
   if (!tiling.blocked || tiling.panel || !tiling.taps.empty())
     return;
-  tiling.asksAhead = unit.farWeights;
   int64_t all = bytesOf(tiling.blocked->get());
+  if (unit.farWeights)
+    tiling.aheadBytes = 1536;
   int64_t rows = 1;
   for (const Tiling::Level &level : tiling.levels)
     if (level.kind != Tiling::Kind::Columns && level.loop != tiling.row)
@@ -533,7 +543,11 @@ void Classifier::pickRuns() {
     bytes *= extent(loop).value_or(0);
   if (rows <= int64_t(tiling.size.rows)) {
     auto streams = unsigned(tiling.size.vectors / vectorsOfStream());
-    if (wholeLines && streams >= fewestStreams) {
+    if (unit.asksForWeights && all >= unit.secondCache() / 2) {
+      tiling.asksFirstCache = true;
+      tiling.aheadBytes = 2048;
+      tiling.tilesOfPrefetch = 0;
+    } else if (wholeLines && streams >= fewestStreams) {
       tiling.streams = streams;
       tiling.tilesOfPrefetch = 0;
     } else if (all >= leastBytes) {

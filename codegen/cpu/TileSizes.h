@@ -24,6 +24,9 @@ struct VectorUnit {
   }
   /// Whether runs of memory are fetched soon enough without being asked for.
   bool fetchesAhead = false;
+  /// Whether weights come sooner from the third cache where one row of a
+  /// product asks the first one for them.
+  bool asksForWeights = false;
   /// Whether half a vector takes half the time of a vector.
   bool halfUnits = false;
   /// How many stores one after the other do not hold up the products behind

@@ -58,6 +58,12 @@ TEST(ParseTarget, KnowsWhoseVectorsAreComputedInHalves) {
   EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").halfUnits);
 }
 
+TEST(ParseTarget, KnowsWhichThirdCacheIsAskedForWeights) {
+  EXPECT_TRUE(parse("x86_64-linux-gnu,znver5").asksForWeights);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver4").asksForWeights);
+  EXPECT_FALSE(parse("x86-64-v4").asksForWeights);
+}
+
 TEST(ParseTarget, KnowsWhereStoresHoldUpProducts) {
   EXPECT_EQ(parse("x86_64-linux-gnu,znver4").storesAtOnce, 12u);
   EXPECT_EQ(parse("x86_64-linux-gnu,znver4,-avx512f").storesAtOnce, 0u);
