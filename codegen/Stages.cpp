@@ -177,7 +177,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.avx512 = target.avx512;
   result.divides = target.divides;
   result.fetchesAhead = target.fetchesAhead;
-  result.asksForWeights = target.asksForWeights;
+  result.oneRun = target.oneRun;
   result.halfUnits = target.halfUnits;
   result.storesAtOnce = target.storesAtOnce;
   result.halves = target.halves;

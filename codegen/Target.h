@@ -28,9 +28,9 @@ struct CodeShape {
   bool fma = true;             ///< one instruction multiplies and adds
   bool rounding = true;        ///< one instruction rounds to an integer
   bool avx512 = false;
-  bool divides = false;        ///< a vector in less time than four products
-  bool fetchesAhead = false;   ///< runs of memory, without being asked
-  bool asksForWeights = false; ///< or its third cache is slow with one row
+  bool divides = false;      ///< a vector in less time than four products
+  bool fetchesAhead = false; ///< runs of memory, without being asked
+  bool oneRun = false;       ///< of weights comes sooner than several do
   bool halfUnits = false;    ///< half a vector takes half the time of a vector
   unsigned storesAtOnce = 0; ///< that do not hold up products; 0: any number
   bool halves = false;       ///< instructions convert between f16 and f32

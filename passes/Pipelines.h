@@ -73,9 +73,9 @@ struct PipelineOptions {
   bool divides = false;
   /// Whether it fetches runs of memory ahead soon enough without being asked.
   bool fetchesAhead = false;
-  /// Whether weights come sooner from its third cache where one row of a
-  /// product asks the first one for them.
-  bool asksForWeights = false;
+  /// Whether weights that one row of a product meets come as one run of memory
+  /// sooner than as several side by side.
+  bool oneRun = false;
   /// Whether half a vector takes half the time of a vector there.
   bool halfUnits = false;
   /// How many stores in a row do not hold up products behind them; 0 for any.

@@ -19,7 +19,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   tiles.vectorRegisters = options.vectorRegisters;
   tiles.secondCacheKiB = options.secondCacheKiB;
   tiles.fetchesAhead = options.fetchesAhead;
-  tiles.asksForWeights = options.asksForWeights;
+  tiles.oneRun = options.oneRun;
   tiles.halfUnits = options.halfUnits;
   tiles.storesAtOnce = options.storesAtOnce;
   tiles.parallel = options.parallel;

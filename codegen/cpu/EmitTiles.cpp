@@ -285,10 +285,8 @@ static void findSharedColumns(Kernel &kernel, func::CallOp call) {
         kernel.setSharedColumns(number);
 }
 
-/// Whether the constants that kernels are called with are more than third
-/// caches hold for long.
-static bool haveFarWeights(ModuleOp module) {
-  constexpr uint64_t thirdCache = 32 << 20;
+/// Bytes of the constants that kernels are called with.
+static uint64_t bytesOfWeights(ModuleOp module) {
   uint64_t bytes = 0;
   llvm::SmallDenseSet<Attribute> seen;
   module.walk([&](arith::ConstantOp op) {
@@ -296,7 +294,7 @@ static bool haveFarWeights(ModuleOp module) {
     if (value && seen.insert(value).second)
       bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesOf(op));
   });
-  return bytes > thirdCache;
+  return bytes;
 }
 
 void EmitTiles::runOnOperation() {
@@ -308,10 +306,13 @@ void EmitTiles::runOnOperation() {
   VectorUnit unit = {vectorBits, vectorRegisters, littleCode,
                      int64_t(secondCacheKiB) << 10};
   unit.fetchesAhead = fetchesAhead;
-  unit.asksForWeights = asksForWeights;
+  unit.oneRun = oneRun;
   unit.halfUnits = halfUnits;
   unit.storesAtOnce = storesAtOnce;
-  unit.farWeights = haveFarWeights(getOperation());
+  constexpr uint64_t thirdCache = 32 << 20, partOfThird = 4 << 20;
+  uint64_t weights = bytesOfWeights(getOperation());
+  unit.farWeights = weights > thirdCache;
+  unit.nearWeights = weights <= partOfThird;
   // Transforms are some thousand instructions.
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;

@@ -137,7 +137,7 @@ struct Tiling {
   /// nothing is. The second cache brings it from memory faster than what
   /// fetches ahead by itself, but slower from a third cache.
   int64_t aheadBytes = 0;
-  /// Whether the first cache is asked, for the one block that one tile reads.
+  /// Whether the first cache is asked, for the one block that a tile reads.
   bool asksFirstCache = false;
   /// In how many runs side by side weights that come from memory are asked for
   /// (runsAtOnce): those of the next block, or where `tilesOfPrefetch` is 0

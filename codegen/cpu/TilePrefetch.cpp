@@ -543,8 +543,9 @@ void Classifier::pickRuns() {
     bytes *= extent(loop).value_or(0);
   if (rows <= int64_t(tiling.size.rows)) {
     auto streams = unsigned(tiling.size.vectors / vectorsOfStream());
-    if (unit.asksForWeights && all >= unit.secondCache() / 2) {
-      tiling.asksFirstCache = true;
+    if (unit.oneRun && all >= unit.secondCache() / 2) {
+      // From farther it comes later where it is asked for.
+      tiling.asksFirstCache = unit.nearWeights;
       tiling.aheadBytes = 2048;
       tiling.tilesOfPrefetch = 0;
     } else if (wholeLines && streams >= fewestStreams) {

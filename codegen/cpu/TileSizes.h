@@ -24,9 +24,9 @@ struct VectorUnit {
   }
   /// Whether runs of memory are fetched soon enough without being asked for.
   bool fetchesAhead = false;
-  /// Whether weights come sooner from the third cache where one row of a
-  /// product asks the first one for them.
-  bool asksForWeights = false;
+  /// Whether weights that one row of a product meets come as one run of memory
+  /// sooner than as several side by side.
+  bool oneRun = false;
   /// Whether half a vector takes half the time of a vector.
   bool halfUnits = false;
   /// How many stores one after the other do not hold up the products behind
@@ -35,6 +35,8 @@ struct VectorUnit {
   /// Whether the weights of all kernels are more than a third cache holds, so
   /// that each call gets its own from memory.
   bool farWeights = false;
+  /// Whether they are so few that a third cache has them in each call.
+  bool nearWeights = false;
 };
 
 /// Rows times vectors of accumulators; of a window, rows of rows.

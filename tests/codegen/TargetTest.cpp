@@ -58,10 +58,10 @@ TEST(ParseTarget, KnowsWhoseVectorsAreComputedInHalves) {
   EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").halfUnits);
 }
 
-TEST(ParseTarget, KnowsWhichThirdCacheIsAskedForWeights) {
-  EXPECT_TRUE(parse("x86_64-linux-gnu,znver5").asksForWeights);
-  EXPECT_FALSE(parse("x86_64-linux-gnu,znver4").asksForWeights);
-  EXPECT_FALSE(parse("x86-64-v4").asksForWeights);
+TEST(ParseTarget, KnowsWhereOneRunOfWeightsIsEnough) {
+  EXPECT_TRUE(parse("x86_64-linux-gnu,znver5").oneRun);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver4").oneRun);
+  EXPECT_FALSE(parse("x86-64-v4").oneRun);
 }
 
 TEST(ParseTarget, KnowsWhereStoresHoldUpProducts) {

@@ -1,4 +1,4 @@
-// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 second-cache-kib=1024 asks-for-weights" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 second-cache-kib=1024 one-run" --split-input-file | FileCheck %s
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 second-cache-kib=1024" --split-input-file | FileCheck %s --check-prefix=SIDE
 
 #row = affine_map<(n, k) -> (k)>
@@ -8,7 +8,7 @@
 // One row meets weights of the third cache as one run of memory, whose lines
 // the first cache is asked for 2 KiB ahead, and never behind their end. Other
 // machines read blocks of a vector side by side.
-// CHECK-LABEL: func private @far(
+// CHECK-LABEL: func private @third(
 // CHECK-SAME:    %[[W:[a-z0-9]+]]: memref<8x512x64xf32>
 // CHECK:         %[[AHEAD:.+]] = arith.addi %{{.+}}, %c512
 // CHECK:         %[[PLACE:.+]] = arith.minui %[[AHEAD]], %c262080
@@ -17,10 +17,33 @@
 // CHECK:         memref.prefetch %{{.+}}[%[[SECOND]]], read, locality<3>, data
 // CHECK-COUNT-2: memref.prefetch
 // CHECK-NOT:     memref.prefetch
-// SIDE-LABEL: func private @far(
+// SIDE-LABEL: func private @third(
 // SIDE-SAME:    memref<32x512x16xf32>
 // SIDE-NOT:     memref.prefetch
 // SIDE:         return
+func.func private @third(%x: tensor<512xf32>, %w: tensor<512x512xf32> {ktn.constant}, %out: tensor<512xf32>) -> tensor<512xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512xf32>) -> tensor<512xf32>
+  %y = linalg.generic {indexing_maps = [#row, #weights, #sums], iterator_types = ["parallel", "reduction"]}
+      ins(%x, %w : tensor<512xf32>, tensor<512x512xf32>) outs(%start : tensor<512xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<512xf32>
+  return %y : tensor<512xf32>
+}
+
+// -----
+
+#row = affine_map<(n, k) -> (k)>
+#weights = affine_map<(n, k) -> (k, n)>
+#sums = affine_map<(n, k) -> (n)>
+
+// With more than 4 MiB of weights in the module nothing is asked for.
+// CHECK-LABEL: func private @far(
+// CHECK-SAME:    memref<8x512x64xf32>
+// CHECK-NOT:     memref.prefetch
 func.func private @far(%x: tensor<512xf32>, %w: tensor<512x512xf32> {ktn.constant}, %out: tensor<512xf32>) -> tensor<512xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<512xf32>) -> tensor<512xf32>
@@ -32,6 +55,11 @@ func.func private @far(%x: tensor<512xf32>, %w: tensor<512x512xf32> {ktn.constan
     linalg.yield %t : f32
   } -> tensor<512xf32>
   return %y : tensor<512xf32>
+}
+
+func.func private @many_weights() {
+  %weights = arith.constant dense_resource<many> : tensor<1048577xf32>
+  return
 }
 
 // -----
