@@ -286,13 +286,14 @@ static void findSharedColumns(Kernel &kernel, func::CallOp call) {
 }
 
 /// Bytes of the constants that kernels are called with.
-static uint64_t bytesOfWeights(ModuleOp module) {
-  uint64_t bytes = 0;
+static int64_t bytesOfWeights(ModuleOp module) {
+  int64_t bytes = 0;
   llvm::SmallDenseSet<Attribute> seen;
   module.walk([&](arith::ConstantOp op) {
     auto value = dyn_cast<DenseResourceElementsAttr>(op.getValue());
     if (value && seen.insert(value).second)
-      bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesOf(op));
+      bytes = std::min(llvm::SaturatingAdd<uint64_t>(bytes, bytesOf(op)),
+                       uint64_t(std::numeric_limits<int64_t>::max()));
   });
   return bytes;
 }
@@ -309,10 +310,7 @@ void EmitTiles::runOnOperation() {
   unit.oneRun = oneRun;
   unit.halfUnits = halfUnits;
   unit.storesAtOnce = storesAtOnce;
-  constexpr uint64_t thirdCache = 32 << 20, partOfThird = 4 << 20;
-  uint64_t weights = bytesOfWeights(getOperation());
-  unit.farWeights = weights > thirdCache;
-  unit.nearWeights = weights <= partOfThird;
+  unit.bytesOfWeights = bytesOfWeights(getOperation());
   // Transforms are some thousand instructions.
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;

@@ -514,7 +514,7 @@ void Classifier::pickRuns() {
   if (!tiling.blocked || tiling.panel || !tiling.taps.empty())
     return;
   int64_t all = bytesOf(tiling.blocked->get());
-  if (unit.farWeights)
+  if (unit.farWeights())
     tiling.aheadBytes = 1536;
   int64_t rows = 1;
   for (const Tiling::Level &level : tiling.levels)
@@ -545,7 +545,7 @@ void Classifier::pickRuns() {
     auto streams = unsigned(tiling.size.vectors / vectorsOfStream());
     if (unit.oneRun && all >= unit.secondCache() / 2) {
       // From farther it comes later where it is asked for.
-      tiling.asksFirstCache = unit.nearWeights;
+      tiling.asksFirstCache = unit.nearWeights();
       tiling.aheadBytes = 2048;
       tiling.tilesOfPrefetch = 0;
     } else if (wholeLines && streams >= fewestStreams) {

@@ -32,11 +32,13 @@ struct VectorUnit {
   /// How many stores one after the other do not hold up the products behind
   /// them; 0 for any number.
   unsigned storesAtOnce = 0;
-  /// Whether the weights of all kernels are more than a third cache holds, so
-  /// that each call gets its own from memory.
-  bool farWeights = false;
+  /// The weights of all kernels.
+  int64_t bytesOfWeights = 0;
+  /// Whether a third cache does not hold them, so that each call gets its own
+  /// from memory.
+  bool farWeights() const { return bytesOfWeights > int64_t(32) << 20; }
   /// Whether they are so few that a third cache has them in each call.
-  bool nearWeights = false;
+  bool nearWeights() const { return bytesOfWeights <= int64_t(4) << 20; }
 };
 
 /// Rows times vectors of accumulators; of a window, rows of rows.

@@ -220,11 +220,17 @@ private:
   int64_t vectors(int64_t elements) const {
     return int64_t(llvm::divideCeil(elements, lanes));
   }
-  /// What arrives in a slot from where the weights of a model are, and from the
-  /// third cache, where little is. Slots are longer where a vector takes two
-  /// turns of a unit.
-  int64_t bytesOfSlot() const { return unit.halfUnits ? 4 : 2; }
-  int64_t cachedBytesOfSlot() const { return 2 * bytesOfSlot(); }
+  /// What arrives in a slot from memory, and from the third cache, where little
+  /// is. Slots are longer where a vector takes two turns of a unit.
+  int64_t farBytesOfSlot() const { return unit.halfUnits ? 4 : 2; }
+  int64_t cachedBytesOfSlot() const { return 2 * farBytesOfSlot(); }
+  /// What arrives from where the weights of a model are: the second cache
+  /// brings 32 bytes a cycle, in which there are two slots.
+  int64_t bytesOfSlot() const {
+    if (unit.bytesOfWeights <= unit.secondCache())
+      return 8 * farBytesOfSlot();
+    return unit.nearWeights() ? cachedBytesOfSlot() : farBytesOfSlot();
+  }
   TileSize tile(int64_t rows, int64_t stride) const {
     return productTile(rows, vectors(conv.filters),
                        {cachedRows(stride * bytes), mostVectors}, unit);

@@ -1,9 +1,14 @@
-// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=auto" | FileCheck %s
-// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=auto half-units" | FileCheck %s --check-prefix=HALVES
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=auto" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=auto half-units" --split-input-file | FileCheck %s --check-prefix=HALVES
 
 #x = affine_map<(n, h, w, k, r, s, c) -> (n, h + r, w + s, c)>
 #w = affine_map<(n, h, w, k, r, s, c) -> (r, s, c, k)>
 #y = affine_map<(n, h, w, k, r, s, c) -> (n, h, w, k)>
+
+func.func private @many_weights() {
+  %weights = arith.constant dense_resource<many> : tensor<1048577xf32>
+  return
+}
 
 // The weights of F(4 x 4, 3 x 3) are 9.4 MB here, those of F(2 x 2, 3 x 3) 4.2.
 // They hide behind the products where those take twice as long.
@@ -40,4 +45,54 @@ func.func private @few_tiles(%x: tensor<1x9x9x512xf32>, %w: tensor<3x3x512x512xf
     linalg.yield %total : f32
   } -> tensor<1x7x7x512xf32>
   return %sum : tensor<1x7x7x512xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, k, r, s, c) -> (n, h + r, w + s, c)>
+#w = affine_map<(n, h, w, k, r, s, c) -> (r, s, c, k)>
+#y = affine_map<(n, h, w, k, r, s, c) -> (n, h, w, k)>
+
+// The second cache has all weights of the module: the 295 KB of F(4 x 4, 3 x 3)
+// take less time than the products that it saves.
+// CHECK-LABEL: func private @few_weights(
+// CHECK-SAME:    ktn.kernel = "winograd4"
+func.func private @few_weights(%x: tensor<1x12x12x32xf32>, %w: tensor<3x3x32x64xf32> {ktn.constant}, %out: tensor<1x10x10x64xf32>) -> tensor<1x10x10x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x10x10x64xf32>) -> tensor<1x10x10x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x12x12x32xf32>, tensor<3x3x32x64xf32>) outs(%start : tensor<1x10x10x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x10x10x64xf32>
+  return %sum : tensor<1x10x10x64xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, k, r, s, c) -> (n, h + r, w + s, c)>
+#w = affine_map<(n, h, w, k, r, s, c) -> (r, s, c, k)>
+#y = affine_map<(n, h, w, k, r, s, c) -> (n, h, w, k)>
+
+// From memory they take longer.
+// CHECK-LABEL: func private @far_weights(
+// CHECK-SAME:    ktn.kernel = "winograd2"
+func.func private @far_weights(%x: tensor<1x12x12x32xf32>, %w: tensor<3x3x32x64xf32> {ktn.constant}, %out: tensor<1x10x10x64xf32>) -> tensor<1x10x10x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x10x10x64xf32>) -> tensor<1x10x10x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x12x12x32xf32>, tensor<3x3x32x64xf32>) outs(%start : tensor<1x10x10x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x10x10x64xf32>
+  return %sum : tensor<1x10x10x64xf32>
+}
+
+func.func private @weights_of_others() {
+  %weights = arith.constant dense_resource<many> : tensor<1048577xf32>
+  return
 }
