@@ -190,7 +190,8 @@ static void measureVectors(Target &target) {
     target.vectorBits = 256;
   }
   // Where it is asked, other loads wait: relu of 4 MB takes 1.17 times as long,
-  // of 16 MB, in memory, 1.7 times. On Zen 5 both take the same time.
+  // of 16 MB, in memory, 1.7 times. On Zen 5 relu takes 1.06 times as long, and
+  // most kernels the same.
   target.fetchesAhead = target.machine->getTargetCPU() == "znver4";
   // One row reads 64 MiB of weights in 1.54 ms as one run and in 1.84 to 2.06
   // as four side by side, 5 MB at the end of a model in 45 us and 46 to 64.
