@@ -286,14 +286,13 @@ static void findSharedColumns(Kernel &kernel, func::CallOp call) {
 }
 
 /// Bytes of the constants that kernels are called with.
-static int64_t bytesOfWeights(ModuleOp module) {
-  int64_t bytes = 0;
+static uint64_t bytesOfWeights(ModuleOp module) {
+  uint64_t bytes = 0;
   llvm::SmallDenseSet<Attribute> seen;
   module.walk([&](arith::ConstantOp op) {
     auto value = dyn_cast<DenseResourceElementsAttr>(op.getValue());
     if (value && seen.insert(value).second)
-      bytes = std::min(llvm::SaturatingAdd<uint64_t>(bytes, bytesOf(op)),
-                       uint64_t(std::numeric_limits<int64_t>::max()));
+      bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesOf(op));
   });
   return bytes;
 }

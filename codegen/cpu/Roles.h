@@ -133,11 +133,12 @@ struct Tiling {
   /// side: each is a stream of memory that is fetched ahead for itself.
   unsigned streams = 1;
   unsigned streamsOfOneRow = 1; ///< where there may be one, or more
-  /// How many bytes ahead of what is read in each of them is asked for; 0 where
-  /// nothing is. The second cache brings it from memory faster than what
-  /// fetches ahead by itself, but slower from a third cache.
-  int64_t aheadBytes = 0;
-  /// Whether the first cache is asked, for the one block that a tile reads.
+  /// Whether what is a little ahead in each of them is asked for: a second
+  /// cache brings it from memory faster than what fetches ahead by itself, but
+  /// slower from a third cache.
+  bool asksAhead = false;
+  /// Whether the first cache is asked for what is a little ahead in the one
+  /// block that a tile reads.
   bool asksFirstCache = false;
   /// In how many runs side by side weights that come from memory are asked for
   /// (runsAtOnce): those of the next block, or where `tilesOfPrefetch` is 0

@@ -456,14 +456,14 @@ void TileEmitter::prefetchStreams() {
   Value memref = reader.packedOf(tiling.blocked->get()).memref;
   auto type = cast<MemRefType>(memref.getType());
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  int64_t ahead = tiling.aheadBytes / bytes;
+  int64_t ahead = (tiling.asksFirstCache ? 2048 : 1536) / bytes;
   auto ask = [&](Value place) {
     memref::PrefetchOp::create(b, loc, flattened(memref), place,
                                /*isWrite=*/false,
                                /*localityHint=*/tiling.asksFirstCache ? 3 : 2,
                                /*isDataCache=*/true);
   };
-  if (tiling.streams == 1) {
+  if (tiling.asksFirstCache) {
     int64_t step = packing.block, line = lineBytes / bytes;
     Value place = least(kernel.plus(placeOfWeights(0), kernel.index(ahead)),
                         type.getNumElements() - step);
@@ -513,9 +513,8 @@ void Classifier::pickRuns() {
   constexpr int64_t line = 64;
   if (!tiling.blocked || tiling.panel || !tiling.taps.empty())
     return;
+  tiling.asksAhead = unit.farWeights();
   int64_t all = bytesOf(tiling.blocked->get());
-  if (unit.farWeights())
-    tiling.aheadBytes = 1536;
   int64_t rows = 1;
   for (const Tiling::Level &level : tiling.levels)
     if (level.kind != Tiling::Kind::Columns && level.loop != tiling.row)
@@ -546,7 +545,6 @@ void Classifier::pickRuns() {
     if (unit.oneRun && all >= unit.secondCache() / 2) {
       // From farther it comes later where it is asked for.
       tiling.asksFirstCache = unit.nearWeights();
-      tiling.aheadBytes = 2048;
       tiling.tilesOfPrefetch = 0;
     } else if (wholeLines && streams >= fewestStreams) {
       tiling.streams = streams;

@@ -32,13 +32,16 @@ struct VectorUnit {
   /// How many stores one after the other do not hold up the products behind
   /// them; 0 for any number.
   unsigned storesAtOnce = 0;
-  /// The weights of all kernels.
-  int64_t bytesOfWeights = 0;
+  uint64_t bytesOfWeights = 0; ///< of all kernels
   /// Whether a third cache does not hold them, so that each call gets its own
   /// from memory.
-  bool farWeights() const { return bytesOfWeights > int64_t(32) << 20; }
+  bool farWeights() const { return bytesOfWeights > 32 << 20; }
   /// Whether they are so few that a third cache has them in each call.
-  bool nearWeights() const { return bytesOfWeights <= int64_t(4) << 20; }
+  bool nearWeights() const { return bytesOfWeights <= 4 << 20; }
+  /// Or that the second one has them.
+  bool nearestWeights() const {
+    return bytesOfWeights <= uint64_t(secondCache());
+  }
 };
 
 /// Rows times vectors of accumulators; of a window, rows of rows.

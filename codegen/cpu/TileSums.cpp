@@ -318,7 +318,7 @@ void TileEmitter::askInStep() {
     prefetchNextPanel();
   if (weightsAhead)
     prefetchWeightsAhead();
-  if (tiling.asksFirstCache || (tiling.streams > 1 && tiling.aheadBytes != 0))
+  if (tiling.asksFirstCache || (tiling.streams > 1 && tiling.asksAhead))
     prefetchStreams();
   if (tiling.runs > 1 && tiling.tilesOfPrefetch == 0)
     prefetchWindow();

@@ -227,7 +227,7 @@ private:
   /// What arrives from where the weights of a model are: the second cache
   /// brings 32 bytes a cycle, in which there are two slots.
   int64_t bytesOfSlot() const {
-    if (unit.bytesOfWeights <= unit.secondCache())
+    if (unit.nearestWeights())
       return 8 * farBytesOfSlot();
     return unit.nearWeights() ? cachedBytesOfSlot() : farBytesOfSlot();
   }

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import statistics
 
 from systems import SYSTEMS
@@ -248,4 +249,5 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # report.py … | head
     main()

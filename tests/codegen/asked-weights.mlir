@@ -1,5 +1,6 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 second-cache-kib=1024 one-run" --split-input-file | FileCheck %s
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 second-cache-kib=1024" --split-input-file | FileCheck %s --check-prefix=SIDE
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 second-cache-kib=1024 fetches-ahead" --split-input-file | FileCheck %s --check-prefix=FARTHER
 
 #row = affine_map<(n, k) -> (k)>
 #weights = affine_map<(n, k) -> (k, n)>
@@ -87,9 +88,11 @@ func.func private @near(%x: tensor<256xf32>, %w: tensor<256x256xf32> {ktn.consta
 // -----
 
 // A turn of one row's steps goes less than 2 KiB through the weights: three
-// gates of two vectors are 384 bytes a step.
+// gates of two vectors are 384 bytes a step. Who fetches ahead farther has eight.
 // CHECK-LABEL: func private @gates(
 // CHECK:         scf.for %{{.+}} = %c0 to %c256 step %c4 iter_args
+// FARTHER-LABEL: func private @gates(
+// FARTHER:         scf.for %{{.+}} = %c0 to %c256 step %c8 iter_args
 func.func private @gates(%x: tensor<1x256xf32>, %w: tensor<256x3x256xf32> {ktn.constant}, %out: tensor<1x256xf32>) -> tensor<1x256xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x3x256xf32>
