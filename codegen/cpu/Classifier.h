@@ -44,6 +44,7 @@ private:
   bool pickLane();
   bool canPanel(const Access &access, unsigned lane);
   bool stepsFar(const Access &access);
+  bool isOfGradient(const Access &access);
   bool pickPanel(const Access &access);
   bool paysToPack(const Access &access);
   bool reduceLanes();
@@ -91,6 +92,7 @@ private:
   void orderLoops();
   int64_t turnsInBlock(unsigned loop);
   int64_t bytesWalked(const Access &access);
+  int64_t bytesOfBlock();
   void blockReductions();
   void blockRows();
   bool panelFits();

@@ -325,6 +325,21 @@ int64_t Classifier::bytesWalked(const Access &access) {
   return bytes;
 }
 
+/// The most bytes that a block of the operand in blocks has for the columns of
+/// a tile.
+int64_t Classifier::bytesOfBlock() {
+  // Not half of the first cache: 4 rows of 56 pixels, 16 of 14.
+  constexpr int64_t nearPanelBytes = 14 << 10;
+  if (tiling.widened)
+    return widenedBytes;
+  if (!tiling.panel || tiling.packsAll)
+    return weightBlockBytes();
+  bool isNear = llvm::any_of(accesses, [&](const Access &access) {
+    return access.operand == tiling.blocked && isOfGradient(access);
+  });
+  return isNear ? nearPanelBytes : panelBytes;
+}
+
 /// Where the cache does not hold what a tile reads until the next tile reads it
 /// again, as in the gradient of a kernel, which is a sum over all images; and
 /// where it does not hold a block of weights beside the next one.
@@ -337,9 +352,7 @@ void Classifier::blockReductions() {
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesWalked(access));
   if (tiling.blocked) {
     int64_t row = int64_t(tiling.size.vectors) * tiling.lanes * bytesInBlock();
-    int64_t most = tiling.widened                     ? widenedBytes
-                   : tiling.panel && !tiling.packsAll ? panelBytes
-                                                      : weightBlockBytes();
+    int64_t most = bytesOfBlock();
     depthOfBlock = most / row;
     bytes = 0;
     for (const Access &access : accesses)

@@ -45,6 +45,28 @@ bool Classifier::stepsFar(const Access &access) {
   return false;
 }
 
+/// Whether `access` is multiplied by what rows of a tile are neighbours in, and
+/// goes from line to line with each step of the sum, as in the gradient of a
+/// kernel. Both factors come from the second cache then, line by line, for
+/// pixels share few sets of the first one: a copy of the one that all rows
+/// share stays there.
+bool Classifier::isOfGradient(const Access &access) {
+  constexpr int64_t leastStride = 256, smallCache = 512 << 10;
+  if (unit.littleCode || unit.secondCache() > smallCache || !keepsSums)
+    return false;
+  int64_t stride = 0; // of the innermost reduction
+  bool walksAlong = false;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    if (isReduction(loop))
+      stride = std::abs(bytesApart(access, loop));
+    else if (extent(loop) != 1)
+      walksAlong |= llvm::any_of(accesses, [&](const Access &other) {
+        return !other.dependsOn(tiling.lane) &&
+               along(other, loop) == LaneAccess::Contiguous;
+      });
+  return walksAlong && stride >= leastStride;
+}
+
 /// How many vectors of columns a panel has room for, each with `depth` rows.
 static int64_t vectorsInPanel(int64_t depth, unsigned bits) {
   return panelBytes / std::clamp<int64_t>(depth, 1, INT32_MAX) * 8 / bits;

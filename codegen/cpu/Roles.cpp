@@ -290,7 +290,8 @@ bool Classifier::pickLane() {
       continue;
     if (along(access, *lane) == LaneAccess::Gather)
       gathered = &access;
-    else if (access.dependsOn(*lane) && stepsFar(access))
+    else if (access.dependsOn(*lane) &&
+             (stepsFar(access) || isOfGradient(access)))
       far = &access;
   }
   if (const Access *wanted = gathered ? gathered : far;

@@ -1,5 +1,6 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" | FileCheck %s --check-prefix=LARGE
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 second-cache-kib=1024" | FileCheck %s --check-prefix=SMALL
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16 second-cache-kib=512" | FileCheck %s --check-prefix=PANEL
 
 #x = affine_map<(kh, kw, i, o, n, h, w) -> (n, h + kh, w + kw, i)>
 #z = affine_map<(kh, kw, i, o, n, h, w) -> (n, h, w, o)>
@@ -20,6 +21,19 @@
 // SMALL-NEXT:      scf.for %{{.+}} = %c0 to %c3 step %c1 {
 // SMALL-NEXT:        scf.for %{{.+}} = %c0 to %c256 step %c{{[0-9]+}} {
 // SMALL:               scf.for %{{.+}} = %c0 to %c8 step %c1 {
+// One of 512 KiB gives lines of both factors too slowly. What all tiles of a
+// block of columns share is copied to where the first cache keeps it, an image
+// at a time.
+// PANEL-LABEL: func private @gradient(
+// PANEL:         %[[PANEL:.+]] = memref.alloca() {{.*}} : memref<1x1x14x14x16xf32>
+// PANEL:         scf.for %{{.+}} = %c0 to %c8 step %c1 {
+// PANEL:           scf.for %{{.+}} = %c0 to %c16 step %c1 {
+// PANEL:             vector.store %{{.+}}, %[[PANEL]]
+// PANEL:             scf.for %{{.+}} = %c0 to %c3 step %c1 {
+// PANEL:               scf.for %{{.+}} = %c0 to %c252 step %c6 {
+// PANEL:                 vector.load %[[PANEL]]
+// PANEL-NOT:     vector.load %arg1
+// PANEL:         return
 func.func private @gradient(%x: tensor<8x16x16x256xf32>, %z: tensor<8x14x14x256xf32>, %out: tensor<3x3x256x256xf32>) -> tensor<3x3x256x256xf32> attributes {ktn.kernel = "conv"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<3x3x256x256xf32>) -> tensor<3x3x256x256xf32>
