@@ -82,7 +82,10 @@ private:
   std::optional<int64_t> elementsOfBlock(const Access &access);
   void pickNextBlocks();
   void pickNextPanel();
-  std::optional<int64_t> rowsOfColumns();
+  std::optional<unsigned> reductionBeside(const Access &access, unsigned loop);
+  std::optional<int64_t> rowsOfColumns(const Access &access);
+  llvm::SmallVector<std::pair<unsigned, unsigned>>
+  offsetsInColumns(const Access &access);
   bool paysToCopy(const Access &access, int64_t blocks, int64_t steps);
   void pickCopied();
   void pickDirection();
@@ -136,6 +139,7 @@ private:
   llvm::SmallVector<Access> accesses;
   int64_t mostVectors = 8; ///< in a row of a tile
   bool keepsSums = false;  ///< the output can hold them
+  bool nearPanel = false;  ///< the panel stays in the first cache
   Tiling tiling;
 };
 

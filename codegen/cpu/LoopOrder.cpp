@@ -334,10 +334,7 @@ int64_t Classifier::bytesOfBlock() {
     return widenedBytes;
   if (!tiling.panel || tiling.packsAll)
     return weightBlockBytes();
-  bool isNear = llvm::any_of(accesses, [&](const Access &access) {
-    return access.operand == tiling.blocked && isOfGradient(access);
-  });
-  return isNear ? nearPanelBytes : panelBytes;
+  return nearPanel ? nearPanelBytes : panelBytes;
 }
 
 /// Where the cache does not hold what a tile reads until the next tile reads it

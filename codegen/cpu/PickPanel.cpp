@@ -8,6 +8,9 @@ using namespace mlir;
 
 namespace keratin {
 
+/// Bytes of a second cache that is a small one.
+static constexpr int64_t smallCache = 512 << 10;
+
 /// Packing moves one dimension, so it has to be the lane alone and the others
 /// plain loops that a tile has one of.
 bool Classifier::canPack(const Access &access, unsigned lane) {
@@ -51,7 +54,7 @@ bool Classifier::stepsFar(const Access &access) {
 /// pixels share few sets of the first one: a copy of the one that all rows
 /// share stays there.
 bool Classifier::isOfGradient(const Access &access) {
-  constexpr int64_t leastStride = 256, smallCache = 512 << 10;
+  constexpr int64_t leastStride = 256;
   if (unit.littleCode || unit.secondCache() > smallCache || !keepsSums)
     return false;
   int64_t stride = 0; // of the innermost reduction
@@ -128,7 +131,7 @@ bool Classifier::pickPanel(const Access &access) {
 /// large one has room for many rows beside a panel anyway.
 bool Classifier::paysToPack(const Access &access) {
   constexpr int64_t mostBytes = 16 << 20, fewestVectors = 8;
-  constexpr int64_t smallCache = 512 << 10, near = 1 << 20;
+  constexpr int64_t near = 1 << 20;
   auto type = cast<ShapedType>(access.tensor.getType());
   std::optional<int64_t> columns = extent(tiling.lane);
   if (unit.littleCode || unit.secondCache() > smallCache || !columns ||

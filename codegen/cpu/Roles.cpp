@@ -295,8 +295,10 @@ bool Classifier::pickLane() {
       far = &access;
   }
   if (const Access *wanted = gathered ? gathered : far;
-      wanted && scalars && !tiling.blocked && pickPanel(*wanted))
+      wanted && scalars && !tiling.blocked && pickPanel(*wanted)) {
+    nearPanel = !gathered && isOfGradient(*wanted);
     return true;
+  }
   if (gathered && reduceLanes())
     tiling.blocked = nullptr;
   return true; // or else gathers element by element

@@ -102,6 +102,10 @@ struct Tiling {
   /// begin; and how many elements of it at a time, at most.
   std::optional<Access> copied;
   int64_t elementsCopied = 0;
+  /// Loops inside of the columns that go along the same dimension of what is
+  /// copied as a reduction does: that one, and the loop. There is one copy for
+  /// all of their turns.
+  llvm::SmallVector<std::pair<unsigned, unsigned>> offsetsOfCopied;
   /// Operands of windows that are copied for a block of columns and of outer
   /// rows, inside of so many levels: `extents` places along each dimension.
   struct WindowCopy {

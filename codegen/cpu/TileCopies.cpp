@@ -29,16 +29,46 @@ static constexpr int64_t squareOfCopy = 8;
 // Whether it pays
 //===----------------------------------------------------------------------===//
 
+/// The reduction that a tile goes along in the same dimension of `access` as
+/// `loop` does, and in no other, as pixels and windows in the gradient of a
+/// kernel: where it is there is the sum of both.
+std::optional<unsigned> Classifier::reductionBeside(const Access &access,
+                                                    unsigned loop) {
+  if (loop == tiling.row ||
+      along(access, *tiling.row) != LaneAccess::Contiguous)
+    return std::nullopt; // rows are squares of a copy
+  const AffineExpr *place = nullptr;
+  for (const AffineExpr &expr : access.position)
+    if (expr.isFunctionOfDim(loop)) {
+      if (place)
+        return std::nullopt;
+      place = &expr;
+    }
+  AffineExpr own = getAffineDimExpr(loop, root.getContext());
+  for (unsigned reduction :
+       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
+    AffineExpr other = getAffineDimExpr(reduction, root.getContext());
+    bool isSum = place && extent(loop) &&
+                 (*place == own + other || *place == other + own);
+    if (isSum && llvm::count_if(access.position, [&](AffineExpr expr) {
+                   return expr.isFunctionOfDim(reduction);
+                 }) == 1)
+      return reduction;
+  }
+  return std::nullopt;
+}
+
 /// The most rows that are gone through for a block of columns: all of them, or
-/// a block. Null where they are not known, or not inside of the columns alone.
-std::optional<int64_t> Classifier::rowsOfColumns() {
+/// a block. Null where they are not known, or not inside of the columns with
+/// nothing but loops that go along what is copied of `access`.
+std::optional<int64_t> Classifier::rowsOfColumns(const Access &access) {
   std::optional<int64_t> rows = extent(*tiling.row);
   bool inside = false;
   for (const Tiling::Level &level : tiling.levels) {
     if (level.kind == Tiling::Kind::Columns)
       inside = true;
     else if (inside && level.kind != Tiling::Kind::Rows &&
-             extent(level.loop) != 1)
+             extent(level.loop) != 1 && !reductionBeside(access, level.loop))
       return std::nullopt;
     else if (level.kind == Tiling::Kind::Blocks && level.loop == *tiling.row)
       rows = std::min(rows.value_or(level.step), level.step);
@@ -48,25 +78,44 @@ std::optional<int64_t> Classifier::rowsOfColumns() {
   return rows;
 }
 
+/// The loops inside of the columns that go along `access` beside a reduction:
+/// those reductions, and the loops.
+SmallVector<std::pair<unsigned, unsigned>>
+Classifier::offsetsInColumns(const Access &access) {
+  SmallVector<std::pair<unsigned, unsigned>> offsets;
+  auto *columns = llvm::find_if(tiling.levels, [](const Tiling::Level &level) {
+    return level.kind == Tiling::Kind::Columns;
+  });
+  for (const Tiling::Level &level :
+       llvm::make_range(columns, tiling.levels.end()))
+    if (auto reduction = level.kind == Tiling::Kind::Single
+                             ? reductionBeside(access, level.loop)
+                             : std::nullopt)
+      offsets.emplace_back(*reduction, level.loop);
+  return offsets;
+}
+
 /// Whether copying what rows multiply, `access`, costs less than it gains where
 /// `blocks` blocks of columns read `steps` steps of it. Neighbours of a row are
-/// copied as they are, where steps are far apart; rows that are far apart are
+/// copied as they are, where steps are far apart, beside a panel in the first
+/// cache sooner; rows that are far apart are
 /// transposed in squares, where one thread does all.
 bool Classifier::paysToCopy(const Access &access, int64_t blocks,
                             int64_t steps) {
-  constexpr int64_t farBytes = 2048, fewSteps = 32, someSteps = 256;
+  constexpr int64_t farBytes = 2048, someBytes = 512, fewSteps = 32, someSteps = 256;
   constexpr int64_t fewBlocks = 2, someBlocks = 8;
   unsigned loop = tiling.reductions.back(), row = *tiling.row;
-  auto isFar = [&](unsigned way) {
-    return std::abs(bytesApart(access, way)) >= farBytes;
+  auto isFar = [&](unsigned way, int64_t bytes) {
+    return std::abs(bytesApart(access, way)) >= bytes;
   };
   if (along(access, row) == LaneAccess::Contiguous)
-    return isFar(loop) && blocks >= fewBlocks && steps >= fewSteps;
+    return isFar(loop, nearPanel ? someBytes : farBytes) &&
+           blocks >= fewBlocks && steps >= fewSteps;
   bool inBlocks = tiling.blockStep != 0 &&
                   tiling.outerReductions + 1 == tiling.reductions.size();
   // Each of several threads would copy all rows for a share of the columns.
   return !kernel.hasParts() && along(access, loop) == LaneAccess::Contiguous &&
-         isFar(row) && blocks >= someBlocks && steps >= someSteps &&
+         isFar(row, farBytes) && blocks >= someBlocks && steps >= someSteps &&
          *extent(loop) % squareOfCopy == 0 &&
          (!inBlocks || tiling.blockStep % squareOfCopy == 0) &&
          getElementTypeOrSelf(access.tensor).isF32();
@@ -80,18 +129,27 @@ void Classifier::pickCopied() {
       tiling.packsAll || unit.littleCode)
     return;
   int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
-  std::optional<int64_t> rows = rowsOfColumns();
-  if (!rows || !extent(tiling.lane))
+  auto isOpen = [&](unsigned loop) { return !extent(loop); };
+  if (isOpen(tiling.lane) ||
+      llvm::any_of(
+          ArrayRef(tiling.reductions).drop_front(tiling.outerReductions),
+          isOpen))
     return;
   int64_t blocks = llvm::divideCeil(*extent(tiling.lane), block);
-  int64_t steps = 1;
-  for (unsigned loop :
-       ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
-    if (!extent(loop))
-      return;
-    steps = llvm::SaturatingMultiply<uint64_t>(steps, turnsInBlock(loop));
-  }
   for (const Access &access : accesses) {
+    std::optional<int64_t> rows = rowsOfColumns(access);
+    if (!rows)
+      continue;
+    auto offsets = offsetsInColumns(access);
+    int64_t steps = 1;
+    for (unsigned reduction :
+         ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
+      int64_t turns = turnsInBlock(reduction);
+      for (auto [beside, loop] : offsets)
+        if (beside == reduction)
+          turns += *extent(loop) - 1;
+      steps = llvm::SaturatingMultiply<uint64_t>(steps, turns);
+    }
     auto type = cast<RankedTensorType>(access.tensor.getType());
     int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     if (access.operand == tiling.blocked || !access.direct ||
@@ -101,6 +159,7 @@ void Classifier::pickCopied() {
       continue;
     tiling.copied = access;
     tiling.elementsCopied = *rows * steps;
+    tiling.offsetsOfCopied = offsets;
     if (tiling.rowsAhead && tiling.rowsAhead->operand == access.operand)
       tiling.rowsAhead.reset();
     llvm::erase_if(tiling.far, [&](const Access &far) {
@@ -125,19 +184,28 @@ void TileEmitter::layOutCopies() {
       std::clamp<int64_t>(mostBytes / (count * bytes), fewest, most));
 }
 
-/// Which of the steps of a tile this is, and how many there are.
-std::pair<Value, int64_t> TileEmitter::stepOfTile() {
+/// Which of the steps of a tile this is, and how many there are; with `offsets`
+/// that are beside reductions, of all that tiles make in the turns of those.
+std::pair<Value, int64_t> TileEmitter::stepOfTile(
+    ArrayRef<std::pair<unsigned, unsigned>> offsets) {
   Value step = kernel.index(0);
   int64_t steps = 1;
   for (unsigned loop :
        ArrayRef(tiling.reductions).drop_front(tiling.outerReductions)) {
-    Value at = reader.at(getAffineDimExpr(loop, b.getContext()));
-    int64_t turns = staticLoopExtent(root, loop);
+    AffineExpr place = getAffineDimExpr(loop, b.getContext());
+    int64_t turns = staticLoopExtent(root, loop), further = 0;
+    for (auto [reduction, offset] : offsets)
+      if (reduction == loop) {
+        place = place + getAffineDimExpr(offset, b.getContext());
+        further += staticLoopExtent(root, offset) - 1;
+      }
+    Value at = reader.at(canonical(place));
     if (isFromBlockToBlock(loop)) {
       at = arith::SubIOp::create(b, loc, at, block.first);
       turns = ShapedType::isDynamic(turns) ? tiling.blockStep
                                            : std::min(turns, tiling.blockStep);
     }
+    turns += further;
     step = arith::MulIOp::create(b, loc, step, kernel.index(turns));
     step = arith::AddIOp::create(b, loc, step, at);
     steps *= turns;
@@ -148,7 +216,7 @@ std::pair<Value, int64_t> TileEmitter::stepOfTile() {
 /// Where the copy has what the first row of this tile reads in this step; that
 /// of the other rows is behind it.
 Value TileEmitter::placeOfCopy() {
-  auto [step, steps] = stepOfTile();
+  auto [step, steps] = stepOfTile(tiling.offsetsOfCopied);
   Value row = reader.at(getAffineDimExpr(*tiling.row, b.getContext()));
   row = arith::SubIOp::create(b, loc, row, firstRowCopied);
   Value place = arith::MulIOp::create(b, loc, row, kernel.index(steps));
@@ -263,6 +331,12 @@ void TileEmitter::copySteps(ArrayRef<unsigned> loops, bool shared) {
     Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
     if (isFromBlockToBlock(loops[0]))
       std::tie(from, to) = block;
+    for (auto [reduction, offset] : tiling.offsetsOfCopied)
+      if (reduction == loops[0]) {
+        reader.bind(offset, kernel.index(0));
+        to = kernel.plus(to,
+                         kernel.index(staticLoopExtent(root, offset) - 1));
+      }
     return span(loops[0], from, to, 1,
                 [&] { copySteps(loops.drop_front(), shared); });
   }

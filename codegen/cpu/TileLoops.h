@@ -80,7 +80,8 @@ private:
   void prefetchStreams();
   void prefetchWindow();
   void layOutCopies();
-  std::pair<mlir::Value, int64_t> stepOfTile();
+  std::pair<mlir::Value, int64_t>
+  stepOfTile(llvm::ArrayRef<std::pair<unsigned, unsigned>> offsets = {});
   mlir::Value placeOfCopy();
   void copyRows();
   void copySteps(llvm::ArrayRef<unsigned> loops, bool shared);

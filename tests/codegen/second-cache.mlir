@@ -23,16 +23,23 @@
 // SMALL:               scf.for %{{.+}} = %c0 to %c8 step %c1 {
 // One of 512 KiB gives lines of both factors too slowly. What all tiles of a
 // block of columns share is copied to where the first cache keeps it, an image
-// at a time.
+// at a time; and before that the image, in the order in which tiles read it,
+// once for all nine windows.
 // PANEL-LABEL: func private @gradient(
+// PANEL-SAME:    %[[X:[^:]+]]: memref<8x16x16x256xf32>, %[[Z:[^:]+]]: memref<8x14x14x256xf32>,
+// PANEL-SAME:    %[[COPY:[^:]+]]: memref<65536xf32> {ktn.scratch}
 // PANEL:         %[[PANEL:.+]] = memref.alloca() {{.*}} : memref<1x1x14x14x16xf32>
 // PANEL:         scf.for %{{.+}} = %c0 to %c8 step %c1 {
+// PANEL:           scf.for %{{.+}} = %c0 to %c16 step %c1 {
+// PANEL-NEXT:        scf.for %{{.+}} = %c0 to %c16 step %c1 {
+// PANEL:               %[[LINE:.+]] = vector.load %[[X]]{{.*}}, vector<6xf32>
+// PANEL:               vector.store %[[LINE]], %[[COPY]]
 // PANEL:           scf.for %{{.+}} = %c0 to %c16 step %c1 {
 // PANEL:             vector.store %{{.+}}, %[[PANEL]]
 // PANEL:             scf.for %{{.+}} = %c0 to %c3 step %c1 {
 // PANEL:               scf.for %{{.+}} = %c0 to %c252 step %c6 {
 // PANEL:                 vector.load %[[PANEL]]
-// PANEL-NOT:     vector.load %arg1
+// PANEL:                 memref.load %[[COPY]]
 // PANEL:         return
 func.func private @gradient(%x: tensor<8x16x16x256xf32>, %z: tensor<8x14x14x256xf32>, %out: tensor<3x3x256x256xf32>) -> tensor<3x3x256x256xf32> attributes {ktn.kernel = "conv"} {
   %zero = arith.constant 0.0 : f32
