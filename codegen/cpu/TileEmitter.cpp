@@ -98,6 +98,11 @@ void TileEmitter::emitBlock() {
       return level.kind == Tiling::Kind::Columns;
     };
     LaneReader::Scope scope(reader);
+    // What is packed depends on no loop around the columns with more turns.
+    for (const Tiling::Level &level : tiling.levels)
+      if (staticLoopExtent(root, level.loop) == 1 &&
+          level.kind != Tiling::Kind::Columns)
+        reader.bind(level.loop, kernel.index(0));
     keepsBlocks = false;
     emitColumns(tiling.shared && isColumns(tiling.levels[*tiling.shared]),
                 [] {});
