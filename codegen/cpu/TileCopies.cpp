@@ -97,12 +97,13 @@ Classifier::offsetsInColumns(const Access &access) {
 
 /// Whether copying what rows multiply, `access`, costs less than it gains where
 /// `blocks` blocks of columns read `steps` steps of it. Neighbours of a row are
-/// copied as they are, where steps are far apart, beside a panel in the first
-/// cache sooner; rows that are far apart are
-/// transposed in squares, where one thread does all.
+/// copied as they are, where steps are far apart, and sooner beside a panel in
+/// the first cache; rows that are far apart are transposed in squares, where
+/// one thread does all.
 bool Classifier::paysToCopy(const Access &access, int64_t blocks,
                             int64_t steps) {
-  constexpr int64_t farBytes = 2048, someBytes = 512, fewSteps = 32, someSteps = 256;
+  constexpr int64_t farBytes = 2048, someBytes = 512;
+  constexpr int64_t fewSteps = 32, someSteps = 256;
   constexpr int64_t fewBlocks = 2, someBlocks = 8;
   unsigned loop = tiling.reductions.back(), row = *tiling.row;
   auto isFar = [&](unsigned way, int64_t bytes) {
@@ -186,8 +187,8 @@ void TileEmitter::layOutCopies() {
 
 /// Which of the steps of a tile this is, and how many there are; with `offsets`
 /// that are beside reductions, of all that tiles make in the turns of those.
-std::pair<Value, int64_t> TileEmitter::stepOfTile(
-    ArrayRef<std::pair<unsigned, unsigned>> offsets) {
+std::pair<Value, int64_t>
+TileEmitter::stepOfTile(ArrayRef<std::pair<unsigned, unsigned>> offsets) {
   Value step = kernel.index(0);
   int64_t steps = 1;
   for (unsigned loop :
@@ -334,8 +335,7 @@ void TileEmitter::copySteps(ArrayRef<unsigned> loops, bool shared) {
     for (auto [reduction, offset] : tiling.offsetsOfCopied)
       if (reduction == loops[0]) {
         reader.bind(offset, kernel.index(0));
-        to = kernel.plus(to,
-                         kernel.index(staticLoopExtent(root, offset) - 1));
+        to = kernel.plus(to, kernel.index(staticLoopExtent(root, offset) - 1));
       }
     return span(loops[0], from, to, 1,
                 [&] { copySteps(loops.drop_front(), shared); });
