@@ -37,9 +37,10 @@ struct WinogradPlan {
   int64_t m;     ///< outputs of a tile along an axis
   int64_t block; ///< tiles that are transformed before they are multiplied
   unsigned lanes;
-  int64_t line;        ///< elements of a cache line
-  TileSize size;       ///< of the products; its rows are tiles
-  bool streamsWeights; ///< from beyond the second cache
+  int64_t line;  ///< elements of a cache line
+  TileSize size; ///< of the products; its rows are tiles
+  /// What an image has at least whose lines are asked for tile by tile.
+  int64_t farBytes;
   /// What parts of the kernel share: blocks, each part with a ring of its own;
   /// or, of a single block, in three turns, the tiles of inputs, the positions
   /// and the tiles of outputs. Null without parts, or with little to share.

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/Winograd.h"
+#include "codegen/cpu/WinogradAhead.h"
 #include "codegen/cpu/WinogradMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -52,6 +53,7 @@ private:
   void emitBlocks();
   void emitInTurns();
   void emitBlock(Value firstTile, Value tiles);
+  TileCorner cornerOf(Value tile);
   void placeTile(Value tile);
   AffineExpr placeInput(unsigned loop, Value start, int64_t offset,
                         int64_t reach, int64_t extent);
@@ -215,17 +217,27 @@ void WinogradEmitter::emitInTurns() {
 }
 
 /// Tiles are numbered image by image, row by row.
-void WinogradEmitter::placeTile(Value tile) {
+TileCorner WinogradEmitter::cornerOf(Value tile) {
   Value ofImage = kernel.index(plan.tilesOfImage());
   Value across = kernel.index(plan.tilesAcross()), m = kernel.index(plan.m);
+  TileCorner corner;
   if (conv.image) {
-    reader.bind(*conv.image, arith::DivUIOp::create(b, loc, tile, ofImage));
+    corner.image = arith::DivUIOp::create(b, loc, tile, ofImage);
     tile = arith::RemUIOp::create(b, loc, tile, ofImage);
   }
   Value down = arith::DivUIOp::create(b, loc, tile, across);
   Value right = arith::RemUIOp::create(b, loc, tile, across);
-  row = arith::MulIOp::create(b, loc, down, m);
-  column = arith::MulIOp::create(b, loc, right, m);
+  corner.row = arith::MulIOp::create(b, loc, down, m);
+  corner.column = arith::MulIOp::create(b, loc, right, m);
+  return corner;
+}
+
+void WinogradEmitter::placeTile(Value tile) {
+  TileCorner corner = cornerOf(tile);
+  if (conv.image)
+    reader.bind(*conv.image, corner.image);
+  row = corner.row;
+  column = corner.column;
   reader.bind(conv.row, row);
   reader.bind(conv.column, column);
 }
@@ -266,8 +278,12 @@ void WinogradEmitter::transformInputs(Value firstTile, Range tiles) {
   int64_t size = plan.m + 2;
   AffineMap map = root.getMatchingIndexingMap(conv.input);
   reader.setLane(conv.channel);
+  TilesAhead ahead(kernel, reader, root, plan, conv.channel);
+  ahead.addInputs();
   loop(tiles.first, tiles.second, 1, [&](Value number) {
-    placeTile(arith::AddIOp::create(b, loc, firstTile, number));
+    Value tile = arith::AddIOp::create(b, loc, firstTile, number);
+    placeTile(tile);
+    TileCorner next = ahead.empty() ? TileCorner() : cornerOf(plus(tile, 1));
     SmallVector<AffineExpr> down, right;
     for (int64_t i = 0; i < size; ++i) {
       down.push_back(placeInput(conv.row, row, i, plan.tilesDown() * plan.m + 2,
@@ -296,6 +312,7 @@ void WinogradEmitter::transformInputs(Value firstTile, Range tiles) {
     };
     alongVectors(conv.channels, [&](Value channel, unsigned width) {
       reader.bind(conv.channel, channel);
+      ahead.ask(next);
       transformTile(
           emitInputTransform,
           [&](int64_t i, int64_t j) { return read(i, j, width); },
@@ -422,10 +439,15 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
   int64_t size = plan.m + 2;
   auto type = VectorType::get(plan.lanes, element);
   reader.setLane(conv.filter);
+  TilesAhead ahead(kernel, reader, root, plan, conv.filter);
+  ahead.addOutputs(outputs);
   loop(tiles.first, tiles.second, 1, [&](Value number) {
-    placeTile(arith::AddIOp::create(b, loc, firstTile, number));
+    Value tile = arith::AddIOp::create(b, loc, firstTile, number);
+    placeTile(tile);
+    TileCorner next = ahead.empty() ? TileCorner() : cornerOf(plus(tile, 1));
     alongVectors(conv.filters, [&](Value filter, unsigned width) {
       reader.bind(conv.filter, filter);
+      ahead.ask(next);
       transformTile(
           emitOutputTransform,
           [&](int64_t i, int64_t j) -> Value {

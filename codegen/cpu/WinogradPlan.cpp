@@ -404,6 +404,7 @@ WinogradPlan Planner::plan(int64_t m) const {
   plan.m = m;
   plan.lanes = lanes;
   plan.line = 64 / bytes;
+  plan.farBytes = unit.secondCache() / 2;
   double leastCost = std::numeric_limits<double>::infinity();
   double bestCost = leastCost;
   int64_t tiles = images() * plan.tilesOfImage();
@@ -417,8 +418,6 @@ WinogradPlan Planner::plan(int64_t m) const {
     best = plan;
     bestCost = cost;
   }
-  best.streamsWeights =
-      weightBytes(best) > cachedWeightBytes || blocksOf(best) <= 2;
   return best;
 }
 
