@@ -55,7 +55,8 @@ private:
   int64_t vectorsOfStream();
   unsigned widthOfOneRow(std::optional<int64_t> vectors);
   std::optional<WindowWay> windowAlong(unsigned loop);
-  void pickWindowRows();
+  bool windowsAreApart(llvm::ArrayRef<WindowWay> ways);
+  bool pickWindowRows();
   void pickRowsOfWideWindow();
   void pickTapRows(std::optional<int64_t> vectors);
   bool holdsShared(int64_t most);

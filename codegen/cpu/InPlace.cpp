@@ -93,13 +93,13 @@ void markInPlace(Kernel &kernel, linalg::GenericOp root, bool severalSums) {
 
 std::optional<unsigned> loopOfBackwardTiles(linalg::GenericOp root,
                                             const Tiling &tiling) {
-  if (tiling.taps.empty() || !tiling.row || !tiling.windowCopies.empty())
+  if (tiling.taps.empty() || !tiling.windowCopies.empty())
     return std::nullopt;
   if (tiling.outerRow)
     return tiling.outerRow;
   std::optional<unsigned> outside;
   for (const Tiling::Level &level : tiling.levels) {
-    if (level.loop == tiling.row)
+    if (level.loop == tiling.row || (outside && !tiling.row))
       break;
     if (level.kind == Tiling::Kind::Single &&
         staticLoopExtent(root, level.loop) != 1)

@@ -45,8 +45,23 @@ std::optional<WindowWay> Classifier::windowAlong(unsigned loop) {
   return std::nullopt;
 }
 
-/// The two innermost loops that the window goes along.
-void Classifier::pickWindowRows() {
+/// Whether windows that go these ways read nothing that another one reads, and
+/// have no weights to share.
+bool Classifier::windowsAreApart(ArrayRef<WindowWay> ways) {
+  return llvm::all_of(ways,
+                      [](const WindowWay &way) {
+                        return way.step > (way.taps - 1) * way.tapStep;
+                      }) &&
+         llvm::all_of(accesses, [&](const Access &access) {
+           return access.dependsOn(*tiling.row) ||
+                  !access.dependsOn(tiling.lane);
+         });
+}
+
+/// The two innermost loops that the window goes along. Windows that share
+/// nothing are computed one by one, all of their channels, which are one run of
+/// memory. False where a window goes along none.
+bool Classifier::pickWindowRows() {
   WindowWay ways[2] = {{1}, {1}};
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
     std::optional<WindowWay> way = windowAlong(loop);
@@ -57,12 +72,19 @@ void Classifier::pickWindowRows() {
     if (tiling.outerRow)
       break;
   }
-  if (tiling.row)
-    tiling.size = windowTile(ways[0], ways[1], unit);
+  if (!tiling.row)
+    return false;
+  if (!unit.littleCode && tiling.size.vectors > 1 && windowsAreApart(ways)) {
+    tiling.row.reset();
+    tiling.outerRow.reset();
+    return true;
+  }
+  tiling.size = windowTile(ways[0], ways[1], unit);
   if (tiling.size.outerRows == 1)
     tiling.outerRow.reset();
-  if (tiling.row && !tiling.outerRow)
+  if (!tiling.outerRow)
     pickRowsOfWideWindow();
+  return true;
 }
 
 /// Of a window of which a loop goes along the outer taps, the rows of a tile

@@ -446,8 +446,7 @@ std::optional<Tiling> Classifier::run(bool outputHoldsSums) {
   } else {
     tiling.size = {1, columnVectors(vectors)};
     pickWindow();
-    pickWindowRows();
-    if (!tiling.row)
+    if (!pickWindowRows())
       pickTapRows(vectors);
   }
   if (!columns && !tiling.reducesLanes)

@@ -31,8 +31,8 @@ void storeOutputs(LaneReader &reader, mlir::linalg::GenericOp root,
 bool holdsSums(mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs);
 
 /// The loop of `root` that windows go along from the last rows to the first:
-/// that outside of the rows of a tile. Null for what is no window, and where
-/// there is no such loop.
+/// that outside of the rows of a tile, and of tiles of one window the outermost
+/// one. Null for what is no window, and where there is no such loop.
 std::optional<unsigned> loopOfBackwardTiles(mlir::linalg::GenericOp root,
                                             const Tiling &tiling);
 
