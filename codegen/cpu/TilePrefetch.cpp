@@ -513,7 +513,9 @@ void Classifier::pickRuns() {
   constexpr int64_t line = 64;
   if (!tiling.blocked || tiling.panel || !tiling.taps.empty())
     return;
-  tiling.asksAhead = unit.farWeights();
+  // Without being asked for, runs come to Zen 3 as soon as a core can read.
+  constexpr unsigned bitsOfZen3 = 256;
+  tiling.asksAhead = unit.farWeights() && unit.bits > bitsOfZen3;
   int64_t all = bytesOf(tiling.blocked->get());
   int64_t rows = 1;
   for (const Tiling::Level &level : tiling.levels)
