@@ -318,7 +318,10 @@ void EmitTiles::runOnOperation() {
   if (parallel && !littleCode)
     parts = mostPartsOfKernels(getOperation());
   llvm::StringMap<WeightsAhead> ahead;
-  if (!littleCode)
+  // With 16 registers a step has 12 products, which take no longer than all
+  // else that is in it.
+  constexpr unsigned fewRegisters = 16;
+  if (!littleCode && vectorRegisters > fewRegisters)
     ahead = findWeightsAhead(getOperation());
   auto emit = [&](Kernel &kernel) {
     return emitTileForm(kernel, unit, transforms, dots) ||

@@ -1,5 +1,6 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" | FileCheck %s
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 little-code" | FileCheck %s --check-prefix=LITTLE
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16" | FileCheck %s --check-prefix=LITTLE
 
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (k, n)>
