@@ -138,8 +138,8 @@ struct Tiling {
   unsigned streams = 1;
   unsigned streamsOfOneRow = 1; ///< where there may be one, or more
   /// Whether what is a little ahead in each of them is asked for: a second
-  /// cache brings it from memory faster than what fetches ahead by itself, but
-  /// slower from a third cache.
+  /// cache brings it from memory to long vectors faster than what fetches ahead
+  /// by itself, but slower from a third cache.
   bool asksAhead = false;
   /// Whether the first cache is asked for what is a little ahead in the one
   /// block that a tile reads.

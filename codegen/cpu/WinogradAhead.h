@@ -32,8 +32,8 @@ public:
   bool empty() const { return far.empty(); }
 
   /// Asks for a line of each pixel of the tile at `corner`: that with the
-  /// channel at which `reader` is. Vectors that share a line ask for it again,
-  /// as a core that is busy with others may not have heard.
+  /// channel at which `reader` is. Vectors that share a line ask for it again:
+  /// asking once gained half as much.
   void ask(const TileCorner &corner);
 
 private:
