@@ -9,8 +9,9 @@
 // from four runs of memory. Little code has few of them.
 // CHECK-LABEL: func private @apart(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<64x64x64xf32>{{.*}}, %[[K:[^:]+]]: memref<2x2xf32>, %[[Y:[^:]+]]: memref<32x32x64xf32>
-// CHECK:         scf.for
-// CHECK:           scf.for
+// CHECK:         scf.for %{{.+}} = %c0 to %c32 step %c1
+// CHECK:           scf.for %{{.+}} = %c0 to %c32 step %c1
+// CHECK-NOT:         scf.for
 // CHECK-COUNT-32:    vector.load %[[X]]
 // CHECK-NOT:         vector.load
 // CHECK-COUNT-8:     vector.store %{{.+}}, %[[Y]]
