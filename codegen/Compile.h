@@ -80,6 +80,7 @@ struct CompileOptions {
   bool trusted = false;
   WeightsPlacement weights = WeightsPlacement::Embed;
   Winograd winograd = Winograd::Auto; ///< at -O0 there is none
+  bool tiles = true; ///< use tile registers where the target has them
   /// What factors of products are rounded to; at -O0 as well.
   Precision precision = Precision::F32;
   /// Threads that the code is for: 1, or any number for 0 and more; the default

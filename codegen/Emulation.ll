@@ -207,7 +207,7 @@ loop:
   br label %step
 step:
   %k = phi i64 [0, %loop], [%nextk, %step]
-  %sum = phi <16 x float> [%first, %loop], [%added, %step]
+  %sum = phi <16 x float> [zeroinitializer, %loop], [%added, %step]
   %at = getelementptr i32, ptr %arow, i64 %k
   %pair = load i32, ptr %at, align 4
   %one = insertelement <16 x i32> poison, i32 %pair, i32 0
@@ -223,7 +223,8 @@ step:
   %morek = icmp ult i64 %nextk, %depth
   br i1 %morek, label %step, label %store
 store:
-  store <16 x float> %added, ptr %place, align 64
+  %total = fadd <16 x float> %first, %added
+  store <16 x float> %total, ptr %place, align 64
   %nextrow = add i64 %row, 1
   %more = icmp ult i64 %nextrow, %rows
   br i1 %more, label %loop, label %end

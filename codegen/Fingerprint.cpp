@@ -99,8 +99,8 @@ FailureOr<std::string> compilationFingerprint(Location loc,
   os << "optimize " << options.optimize << " quick " << options.quick
      << " trusted " << options.trusted << " profile " << options.profile
      << " single thread " << (options.threads == 1) << " winograd "
-     << static_cast<int>(options.winograd) << " precision "
-     << static_cast<int>(options.precision) << " unroll "
+     << static_cast<int>(options.winograd) << " tiles " << options.tiles
+     << " precision " << static_cast<int>(options.precision) << " unroll "
      << options.unrollFactor << " checkpoint " << options.checkpointEvery
      << '\n';
   for (const std::vector<int64_t> &shape : options.inputShapes) {

@@ -15,8 +15,9 @@ namespace keratin {
 
 bool usesTiles(const ModelSignature &model) {
   return any_of(model.functions, [](const Signature &function) {
-    return any_of(function.kernels,
-                  [](const KernelRow &kernel) { return kernel.op == "tiles"; });
+    return any_of(function.kernels, [](const KernelRow &kernel) {
+      return StringRef(kernel.op).starts_with("tiles");
+    });
   });
 }
 

@@ -114,7 +114,7 @@ static LogicalResult copyTransformed(ElementsAttr elements,
 }
 
 /// Elements in pairs, as `packing`, `{block, dim, outer, pairs, type}` and
-/// where it has them `inner`, asks.
+/// where it has them `inner` and `split`, asks.
 static LogicalResult copyPairs(ElementsAttr elements, DictionaryAttr packing,
                                MutableArrayRef<char> out) {
   auto dim = packing.getAs<IntegerAttr>("dim");
@@ -133,6 +133,7 @@ static LogicalResult copyPairs(ElementsAttr elements, DictionaryAttr packing,
                        llvm::to_vector(sums.asArrayRef())};
   if (auto inner = packing.getAs<DenseI64ArrayAttr>("inner"))
     order.inner.assign(inner.asArrayRef().begin(), inner.asArrayRef().end());
+  order.split = packing.contains("split");
   if (!isValid(order, type) || !fills(pairedType(type, order), out))
     return failure();
   std::vector<char> copy;

@@ -51,6 +51,9 @@ CompileOptions compileOptions(const CompileSettings &settings,
   options.optimize = settings.optimize;
   options.winograd = require(parseWinograd(settings.winograd), "winograd",
                              settings.winograd, "one of auto, off, 2, 4");
+  if (settings.tiles != "auto" && settings.tiles != "off")
+    throw Error("tiles are '" + settings.tiles + "' but must be auto or off");
+  options.tiles = settings.tiles == "auto";
   std::string precision =
       settings.precision.empty() ? compute_precision() : settings.precision;
   options.precision = require(parsePrecision(precision), "precision", precision,

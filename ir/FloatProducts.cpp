@@ -24,12 +24,22 @@ bool onlyWidensFactors(linalg::GenericOp product) {
       });
 }
 
-bool isProductOfBf16(linalg::GenericOp generic) {
+/// Whether `generic` sums up products of two numbers of a type in f32.
+static bool sumsProductsOf(linalg::GenericOp generic,
+                           llvm::function_ref<bool(Type)> isOfFactors) {
   return isFloatProduct(generic) && onlyWidensFactors(generic) &&
          getElementTypeOrSelf(generic.getResult(0)).isF32() &&
-         llvm::all_of(generic.getDpsInputs(), [](Value factor) {
-           return getElementTypeOrSelf(factor).isBF16();
+         llvm::all_of(generic.getDpsInputs(), [&](Value factor) {
+           return isOfFactors(getElementTypeOrSelf(factor));
          });
+}
+
+bool isProductOfBf16(linalg::GenericOp generic) {
+  return sumsProductsOf(generic, [](Type type) { return type.isBF16(); });
+}
+
+bool isProductOfF32(linalg::GenericOp generic) {
+  return sumsProductsOf(generic, [](Type type) { return type.isF32(); });
 }
 
 bool startsFromZero(linalg::GenericOp generic) {

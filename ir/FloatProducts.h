@@ -17,6 +17,9 @@ bool onlyWidensFactors(mlir::linalg::GenericOp product);
 /// Whether `generic` sums up products of two numbers of bf16 in f32.
 bool isProductOfBf16(mlir::linalg::GenericOp generic);
 
+/// Whether `generic` sums up products of two numbers of f32, in f32.
+bool isProductOfF32(mlir::linalg::GenericOp generic);
+
 /// Whether the sums of `generic` start from a constant zero.
 bool startsFromZero(mlir::linalg::GenericOp generic);
 

@@ -44,7 +44,7 @@ void PlanRewriter::describeLoop(scf::ForOp loop, DictionaryAttr fields,
     auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
         call, call.getCalleeAttr());
     if (auto own = callee->getAttrOfType<StringAttr>("ktn.kernel"))
-      kind = own == "tiles" ? own : kind;
+      kind = own.getValue().starts_with("tiles") ? own : kind;
   });
   auto field = [&](llvm::StringRef name, Attribute otherwise) {
     Attribute known = fields ? fields.get(name) : Attribute();

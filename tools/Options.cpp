@@ -42,6 +42,14 @@ void addWinogradOption(CLI::App &app, std::string &winograd) {
       ->capture_default_str();
 }
 
+void addTilesOption(CLI::App &app, std::string &tiles) {
+  app.add_option("--tiles", tiles,
+                 "products in tile registers (AMX) where the target has them, "
+                 "also those of f32, which become sums of products of bf16")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->capture_default_str();
+}
+
 void addThreadsOption(CLI::App &app, int &threads, const std::string &what) {
   app.add_option("--threads", threads, what)
       ->check(CLI::Range(1, KTN_MAX_THREADS));

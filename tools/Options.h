@@ -23,6 +23,8 @@ void finishOutput();
 void addOptimizationFlags(CLI::App &app, bool &optimize);
 /// --winograd: auto, off, 2 or 4.
 void addWinogradOption(CLI::App &app, std::string &winograd);
+/// --tiles: auto or off.
+void addTilesOption(CLI::App &app, std::string &tiles);
 /// --threads, a number from 1.
 void addThreadsOption(CLI::App &app, int &threads, const std::string &what);
 /// --target, "native" unless it is given, whatever Keras' configuration says.

@@ -287,8 +287,9 @@ static int runModel(Arguments given) {
 static void checkOptions(const CLI::App &app, const std::string &model) {
   bool isCompiled = model.ends_with(".so");
   if (isCompiled)
-    for (const char *name : {"-O", "--target", "--precision", "--winograd",
-                             "--unroll-factor", "--checkpoint-every"})
+    for (const char *name :
+         {"-O", "--target", "--precision", "--winograd", "--tiles",
+          "--unroll-factor", "--checkpoint-every"})
       if (app.get_option(name)->count() > 0)
         throw Error(model + ": is compiled already: give " + name +
                     " to keratinc");
@@ -328,6 +329,7 @@ int main(int argc, char **argv) try {
                    "number of threads; else as many as the machine has");
   addPrecisionOption(app, given.settings.precision);
   addWinogradOption(app, given.settings.winograd);
+  addTilesOption(app, given.settings.tiles);
   addLoopOptions(app, given.settings);
   addCacheOptions(app);
   app.add_option("--repeat", given.repeat, "runs to measure")

@@ -81,6 +81,7 @@ int main(int argc, char **argv) try {
                    "program; else as many as the machine has");
   addPrecisionOption(app, options.precision);
   addWinogradOption(app, options.winograd);
+  addTilesOption(app, options.tiles);
   addLoopOptions(app, options);
   addCacheOptions(app);
   app.add_flag("--profile", options.profile,

@@ -98,6 +98,8 @@ void DotEmitter::layOut() {
     shape = allocateTileShape(kernel);
     kept = allocate({mostTiles(), wordsOfTile}, b.getIndexType());
   }
+  if (plan.split)
+    allocateSplit();
   if (plan.panel)
     rightMemory = allocate({depth() * plan.block}, b.getBF16Type());
 }
@@ -107,29 +109,34 @@ void DotEmitter::layOut() {
 //===----------------------------------------------------------------------===//
 
 void DotEmitter::run() {
-  kernel.to()->setAttr(kernelAttr,
-                       b.getStringAttr(usesTiles() ? "tiles" : "dots"));
+  StringRef kind = plan.split ? "tiles6" : usesTiles() ? "tiles" : "dots";
+  kernel.to()->setAttr(kernelAttr, b.getStringAttr(kind));
+  if (plan.split)
+    pickSplitBlocks();
   layOut();
   findAsked();
   // Neighbouring columns read the same rows, so those are shared last.
   SmallVector<int64_t> turns;
   for (unsigned loop : plan.outer)
     turns.push_back(extent(loop));
-  turns.push_back(ShapedType::kDynamic);
+  // Rows that are split are the outermost loop: each is split once.
+  size_t ofRows = plan.split ? 0 : turns.size();
+  turns.insert(turns.begin() + ofRows, ShapedType::kDynamic);
   std::optional<int64_t> known = plan.runRows;
   for (unsigned loop : outerRows())
     known = known && !ShapedType::isDynamic(extent(loop))
                 ? std::optional(*known * extent(loop))
                 : std::nullopt;
   if (known)
-    turns.back() = int64_t(llvm::divideCeil(*known, plan.height * mostTiles()));
+    turns[ofRows] =
+        int64_t(llvm::divideCeil(*known, plan.height * mostTiles()));
   runs = runsOfSteps(known);
   turns.push_back(int64_t(llvm::divideCeil(plan.columns, plan.block)));
   std::optional<unsigned> shared = kernel.pickShared(turns);
-  if (shared && *shared < plan.outer.size())
-    sharedOuter = shared;
-  sharesRows = shared == plan.outer.size();
+  sharesRows = shared == ofRows;
   sharesColumns = shared == plan.outer.size() + 1;
+  if (shared && !sharesRows && !sharesColumns)
+    sharedOuter = plan.split ? *shared - 1 : *shared;
   auto emit = [&] {
     if (plan.runRows)
       return emitHeight(plan.height);
@@ -163,6 +170,8 @@ void DotEmitter::emitHeight(int64_t rows) {
     configureTiles(kernel, shape, height, plan.step);
     forgetKept();
   }
+  if (plan.split)
+    return emitBlocks(kernel.index(plan.start), kernel.index(0));
   emitOuter(plan.outer, kernel.index(plan.start),
             kernel.index(plan.rightStart));
 }
@@ -186,26 +195,32 @@ void DotEmitter::emitOuter(ArrayRef<unsigned> loops, Value left, Value right) {
   });
 }
 
-/// Elements of a sum, in whole pairs.
+/// Elements of a sum, in whole pairs, or steps where they are split.
 int64_t DotEmitter::depth() {
   int64_t elements = 1;
   for (unsigned loop : plan.sums)
     elements *= extent(loop);
-  return int64_t(llvm::alignTo(elements, 2));
+  return int64_t(llvm::alignTo(elements, plan.split ? splitDepth : 2));
 }
 
-/// Blocks of rows that stay in the second cache while all columns go by. Where
-/// that holds the right factor as well they are small: what is computed is
-/// written in order.
-void DotEmitter::emitBlocks(Value left, Value right) {
+/// Tiles of rows in blocks that stay in the second cache while all columns go
+/// by. Where that holds the right factor as well they are small: what is
+/// computed is written in order.
+int64_t DotEmitter::tilesAtOnce() {
   constexpr int64_t cacheBytes = 1 << 20, smallBytes = 512 << 10;
-  int64_t groups = cacheBytes / (2 * depth() * height);
+  if (plan.split)
+    return splitTiles;
+  int64_t tiles = cacheBytes / (2 * depth() * height);
   if (2 * depth() * plan.columns <= smallBytes)
-    groups = 2 * mostTiles();
+    tiles = 2 * mostTiles();
   // A panel is filled once for all of them.
   if (plan.panel)
-    groups = int64_t(1) << 30;
-  groups = std::max<int64_t>(groups / mostTiles(), 1) * mostTiles();
+    tiles = int64_t(1) << 30;
+  return std::max<int64_t>(tiles / mostTiles(), 1) * mostTiles();
+}
+
+void DotEmitter::emitBlocks(Value left, Value right) {
+  int64_t groups = tilesAtOnce();
   if (sharesRows)
     groups = std::min<int64_t>(groups, 4 * mostTiles());
   Value perRun = kernel.index(1);
@@ -221,7 +236,10 @@ void DotEmitter::emitBlocks(Value left, Value right) {
   Value end = range.second;
   loop(range.first, end, groups, [&](Value first) {
     Value last = kernel.least(kernel.plus(first, kernel.index(groups)), end);
-    emitColumns(first, last, left, right);
+    if (plan.split)
+      emitSplitBlocks(first, last, left);
+    else
+      emitColumns(first, last, left, right);
   });
   if (plan.columns % plan.block == 0)
     finishKept(plan.block);
@@ -229,7 +247,7 @@ void DotEmitter::emitBlocks(Value left, Value right) {
 
 void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
   int64_t whole = plan.columns / plan.block, rest = plan.columns % plan.block;
-  int64_t blocks = whole + (rest != 0);
+  int64_t blocks = blocksOfColumns();
   std::pair<Value, Value> range = {kernel.index(0), kernel.index(blocks)};
   if (sharesColumns)
     range = kernel.share(range.second, 1);
@@ -240,8 +258,11 @@ void DotEmitter::emitColumns(Value first, Value last, Value left, Value right) {
       Value place = times(number, plan.block * plan.rightStrides[plan.lane]);
       fillPanel(kernel.plus(right, place), columns);
     } else {
-      start = times(kernel.plus(times(right, blocks), number),
-                    depth() * plan.block);
+      start =
+          times(kernel.plus(times(right, blocks), number), elementsOfBlock());
+      if (plan.split)
+        start = kernel.plus(start,
+                            times(blockOfSum, stepsAtOnce * elementsOfStep()));
     }
     int64_t most = mostTiles();
     auto tiles = [&](Value from, Value to, int64_t count) {
@@ -309,27 +330,32 @@ DotEmitter::Tile DotEmitter::tileAt(Value number) {
   return {outer, early, arith::SubIOp::create(b, loc, first, early)};
 }
 
+/// Where the left factor has the first row of `tile`.
+Value DotEmitter::placeOf(const Tile &tile, Value left) {
+  LaneReader::Scope scope(reader);
+  bindLoops(outerRows(), tile.outer);
+  for (unsigned loop : outerRows())
+    left = kernel.plus(left,
+                       times(reader.at(getAffineDimExpr(loop, b.getContext())),
+                             plan.strides[loop]));
+  if (plan.run == 0)
+    return left;
+  return kernel.plus(left, times(tile.first, plan.strides[plan.rows.back()]));
+}
+
 /// `tiles` tiles of rows from number `group` on, of one block of columns.
 void DotEmitter::emitTiles(Value group, int64_t tiles, int64_t columns,
                            Value left, Value right) {
   SmallVector<Tile> places;
   Values lefts;
   for (int64_t tile = 0; tile < tiles; ++tile) {
-    places.push_back(tileAt(kernel.plus(group, kernel.index(tile))));
-    Value place = left;
-    {
-      LaneReader::Scope scope(reader);
-      bindLoops(outerRows(), places.back().outer);
-      for (unsigned loop : outerRows())
-        place = kernel.plus(
-            place, times(reader.at(getAffineDimExpr(loop, b.getContext())),
-                         plan.strides[loop]));
-    }
-    if (plan.run != 0)
-      place = kernel.plus(
-          place, times(places.back().first, plan.strides[plan.rows.back()]));
-    lefts.push_back(place);
+    Value number = kernel.plus(group, kernel.index(tile));
+    places.push_back(tileAt(number));
+    if (!plan.split)
+      lefts.push_back(placeOf(places.back(), left));
   }
+  if (plan.split)
+    return sumUpSplit(group, places, right, columns);
   Value isLow = places[0].isLow;
   if (!isLow)
     return emitTiles(places, lefts, right, columns);
@@ -361,21 +387,13 @@ void DotEmitter::emitTiles(ArrayRef<Tile> places, ArrayRef<Value> lefts,
     sums.assign(size_t(height * vectors), zero);
   }
   sums = sumUp(plan.sums, lefts, right, kernel.index(0), columns, sums);
-  for (int64_t tile = 0; tile < tiles; ++tile)
-    for (int64_t column = 0; column < vectors; ++column) {
-      if (usesTiles()) {
-        Value place =
-            kernel.index(tile * height * plan.block + column * dotLanes);
-        storeTile(kernel, tile * 2 + column, square, place, plan.block * 4);
-        continue;
-      }
-      for (int64_t row = 0; row < height; ++row)
-        vector::StoreOp::create(
-            b, loc, sums[row * vectors + column], square,
-            ValueRange{kernel.index(row), kernel.index(column * dotLanes)});
-    }
   if (usesTiles())
-    return keepTiles(places);
+    return keepTiles(places, vectors);
+  for (int64_t column = 0; column < vectors; ++column)
+    for (int64_t row = 0; row < height; ++row)
+      vector::StoreOp::create(
+          b, loc, sums[row * vectors + column], square,
+          ValueRange{kernel.index(row), kernel.index(column * dotLanes)});
   finishTile(places[0], columns);
 }
 

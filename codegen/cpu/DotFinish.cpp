@@ -26,11 +26,16 @@ namespace keratin {
 namespace {
 /// What is known of a tile that is kept. One whose rows are all skipped is
 /// none.
-enum Word : int64_t { Outer, First, Skipped, Column };
+enum Word : int64_t { Outer, First, Skipped, Column, OfColumns };
 } // namespace
 
-/// Makes `tiles`, of the present columns, those whose sums are in the square.
-void DotEmitter::keepTiles(ArrayRef<Tile> tiles) {
+/// Writes the sums of `tiles`, of the present columns, to the square.
+void DotEmitter::keepTiles(ArrayRef<Tile> tiles, int64_t vectors) {
+  for (int64_t tile = 0; tile < int64_t(tiles.size()); ++tile)
+    for (int64_t column = 0; column < vectors; ++column)
+      storeTile(kernel, tile * 2 + column, square,
+                kernel.index(tile * height * plan.block + column * dotLanes),
+                plan.block * 4);
   Value column = reader.at(getAffineDimExpr(plan.lane, b.getContext()));
   for (int64_t number = 0; number < mostTiles(); ++number) {
     auto keep = [&](Word word, Value value) {
@@ -46,6 +51,8 @@ void DotEmitter::keepTiles(ArrayRef<Tile> tiles) {
     keep(First, tiles[number].first);
     keep(Skipped, tiles[number].skipped);
     keep(Column, column);
+    if (plan.split)
+      keep(OfColumns, outerNumber);
   }
 }
 
@@ -73,14 +80,16 @@ void DotEmitter::finishKeptRow(Value line, int64_t columns) {
   LaneReader::Scope scope(reader);
   reader.bind(plan.lane, word(Column));
   bindLoops(outerRows(), word(Outer));
+  if (plan.split)
+    bindLoops(plan.outer, word(OfColumns));
   finishRow(line, kernel.plus(word(First), row), columns);
 }
 
 /// Finishes the share that `step` has of the lines of the square.
 void DotEmitter::finishSome(Value step, int64_t columns) {
   constexpr int64_t fewLines = 2;
-  int64_t lines = mostTiles() * height, steps = depth() / plan.step;
-  int64_t each = int64_t(llvm::divideCeil(lines, steps));
+  int64_t lines = mostTiles() * height;
+  int64_t each = int64_t(llvm::divideCeil(lines, turnsOfSum()));
   Value from = times(step, each), end = kernel.index(lines);
   if (each > fewLines) {
     Value to = kernel.least(kernel.plus(from, kernel.index(each)), end);

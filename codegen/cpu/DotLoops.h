@@ -1,8 +1,8 @@
 //===- DotLoops.h - the loops around dot products ---------------*- C++ -*-===//
 //
 // What DotEmitter.cpp (the loops), DotSums.cpp (the instructions),
-// DotFinish.cpp (what follows from sums) and DotPanel.cpp (the right factor
-// where it is not packed) share.
+// DotFinish.cpp (what follows from sums), DotPanel.cpp (the right factor where
+// it is not packed) and DotSplit.cpp (factors of f32) share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_DOTLOOPS_H
@@ -14,7 +14,7 @@
 namespace keratin {
 
 /// Numbers that tell which tile of sums is kept (DotFinish.cpp).
-inline constexpr int64_t wordsOfTile = 4;
+inline constexpr int64_t wordsOfTile = 5;
 
 /// Emits the loops of a root as its plan says.
 class DotEmitter {
@@ -39,6 +39,8 @@ private:
     mlir::Value outer, first, skipped, isLow = {};
   };
 
+  /// Numbers of bf16 for each element of a factor.
+  int64_t parts() const { return plan.split ? splitParts : 1; }
   bool usesTiles() const { return plan.unit == DotUnit::Tiles; }
   /// Tiles of rows that are summed up at once.
   int64_t mostTiles() const { return usesTiles() ? 2 : 1; }
@@ -77,6 +79,39 @@ private:
                mlir::Value right, mlir::Value number, int64_t columns,
                mlir::ValueRange sums);
   int64_t depth();
+  int64_t elementsOfStep() { return plan.step * plan.block * parts(); }
+  int64_t elementsOfBlock() { return depth() * plan.block * parts(); }
+  int64_t steps() { return depth() / plan.step; }
+  /// Those that a tile takes at once.
+  int64_t turnsOfSum() { return plan.split ? stepsAtOnce : steps(); }
+  int64_t elementsOfTile() {
+    return stepsAtOnce * plan.step * plan.height * parts();
+  }
+  int64_t blocksOfColumns() {
+    return int64_t(llvm::divideCeil(plan.columns, plan.block));
+  }
+  /// Those of all turns of the loops that only columns have.
+  int64_t blocksOfAll() {
+    int64_t blocks = blocksOfColumns();
+    for (unsigned loop : plan.outer)
+      blocks *= extent(loop);
+    return blocks;
+  }
+  int64_t tilesAtOnce();
+  mlir::Value placeOf(const Tile &tile, mlir::Value left);
+  void pickSplitBlocks();
+  void allocateSplit();
+  void emitSplitOuter(llvm::ArrayRef<unsigned> loops, mlir::Value right,
+                      Then body);
+  void emitSplitBlocks(mlir::Value first, mlir::Value last, mlir::Value left);
+  void splitRows(mlir::Value first, mlir::Value last, mlir::Value left);
+  void splitRun(mlir::Value place, mlir::Value to);
+  void splitStep(mlir::Value place, mlir::Value to, int64_t elements);
+  void sumUpSplit(mlir::Value group, llvm::ArrayRef<Tile> tiles,
+                  mlir::Value right, int64_t columns);
+  void moveSums(mlir::Value group, int64_t tiles, int64_t vectors, bool load);
+  void stepOfSplit(llvm::ArrayRef<mlir::Value> left, mlir::Value right,
+                   int64_t columns);
   void startPrefetch(mlir::Value first, mlir::Value last, mlir::Value group,
                      mlir::Value start);
   void prefetch(mlir::Value step);
@@ -101,7 +136,7 @@ private:
                        mlir::ValueRange sums, bool isHalf = false);
   Tile tileAt(mlir::Value number);
   void finishTile(const Tile &tile, int64_t columns);
-  void keepTiles(llvm::ArrayRef<Tile> tiles);
+  void keepTiles(llvm::ArrayRef<Tile> tiles, int64_t vectors);
   void forgetKept();
   void finishKeptRow(mlir::Value line, int64_t columns);
   void finishSome(mlir::Value step, int64_t columns);
@@ -123,6 +158,7 @@ private:
   mlir::Value rightSource; ///< of a panel
   mlir::Value nextBlock; ///< what a tile is to fetch first of the block to come
   int64_t linesOfStep = 0; ///< that each tile fetches in each step
+  int64_t askedRuns = 1;   ///< of lines that those belong to
   int64_t runs = 1;        ///< parts of the steps that are walked side by side
   mlir::Value square;      ///< [tiles * height][block] sums
   mlir::Value kept;        ///< the tiles whose sums those are
@@ -135,6 +171,15 @@ private:
   };
   llvm::SmallVector<Asked> asked;
   mlir::Value shape; ///< of the tile registers
+  /// Where the parts of rows are that are split, from which place on, and the
+  /// first tile of those rows.
+  mlir::Value split, firstOfSplit, firstTile;
+  /// Steps in a block of the sum, and which block that is. Where there are
+  /// several, sums wait for the next one behind the rows.
+  int64_t stepsAtOnce = 0;
+  mlir::Value blockOfSum;
+  mlir::Value outerNumber; ///< of the turns of loops that rows do not have
+  int64_t splitTiles = 0;  ///< of rows, in a block
   bool sharesColumns = false, sharesRows = false;
   std::optional<unsigned> sharedOuter;
 };

@@ -17,31 +17,38 @@ namespace keratin {
 //===----------------------------------------------------------------------===//
 
 /// Of a right factor that no cache near holds each tile of rows fetches its
-/// share of the next block, from where the tile is in each step. Behind the
-/// last block are the weights of what comes next.
+/// share of the next block. Behind the last block are the weights of what comes
+/// next. In tile registers a share is some runs of lines, one behind the other:
+/// what fetches ahead by itself sees those as it sees reads, and needs less
+/// asking. With vectors it is what the steps have, some lines of each.
 void DotEmitter::startPrefetch(Value first, Value last, Value group,
                                Value start) {
   constexpr int64_t leastBytes = 1 << 20, line = 32, unknownTurns = 4;
+  constexpr int64_t mostRuns = 4;
   linesOfStep = 0;
-  if (plan.panel || 2 * depth() * plan.columns < leastBytes)
+  int64_t bytes = 2 * parts() * depth() *
+                  (plan.split ? blocksOfAll() * plan.block : plan.columns);
+  if (plan.panel || bytes < leastBytes)
     return;
   std::optional<int64_t> begin = getConstantIntValue(first),
                          end = getConstantIntValue(last);
   int64_t turns = begin && end
                       ? int64_t(llvm::divideCeil(*end - *begin, mostTiles()))
                       : unknownTurns;
-  int64_t lines = plan.step * plan.block / line;
+  int64_t lines = elementsOfStep() / line;
   linesOfStep = int64_t(llvm::divideCeil(lines, turns));
   Value turn = over(Value(arith::SubIOp::create(b, loc, group, first)),
                     kernel.index(mostTiles()), /*rest=*/false);
-  Value share =
-      times(kernel.least(turn, kernel.index(turns - 1)), linesOfStep * line);
+  askedRuns = usesTiles() && turns > 1 ? mostRuns : 1;
+  linesOfStep = int64_t(llvm::alignTo(linesOfStep, askedRuns));
+  Value share = times(kernel.least(turn, kernel.index(turns - 1)),
+                      linesOfStep * line * (askedRuns > 1 ? turnsOfSum() : 1));
   // Where each block is read once, they are one run, or some, and near is soon
   // enough.
   constexpr int64_t nearElements = 16 << 10, stepsAhead = 2;
-  int64_t ahead = depth() * plan.block;
+  int64_t ahead = elementsOfBlock();
   if (runs > 1)
-    ahead = stepsAhead * plan.step * plan.block;
+    ahead = stepsAhead * elementsOfStep();
   else if (turns == 1)
     ahead = std::min(ahead, nearElements);
   nextBlock = kernel.plus(kernel.plus(start, kernel.index(ahead)), share);
@@ -51,12 +58,16 @@ void DotEmitter::prefetch(Value step) {
   constexpr int64_t line = 32;
   if (linesOfStep == 0)
     return;
-  Value place = kernel.plus(nextBlock, times(step, plan.step * plan.block));
-  for (int64_t number = 0; number < linesOfStep; ++number)
-    LLVM::Prefetch::create(
-        b, loc,
-        address(rightMemory, kernel.plus(place, kernel.index(number * line))),
-        /*rw=*/0, /*hint=*/2, /*cache=*/1);
+  int64_t perRun = linesOfStep / askedRuns;
+  int64_t inRun = askedRuns > 1 ? perRun * line : elementsOfStep();
+  Value place = kernel.plus(nextBlock, times(step, inRun));
+  for (int64_t number = 0; number < perRun; ++number)
+    for (int64_t run = 0; run < askedRuns; ++run) {
+      int64_t ahead = (run * perRun * turnsOfSum() + number) * line;
+      LLVM::Prefetch::create(
+          b, loc, address(rightMemory, kernel.plus(place, kernel.index(ahead))),
+          /*rw=*/0, /*hint=*/2, /*cache=*/1);
+    }
 }
 
 //===----------------------------------------------------------------------===//

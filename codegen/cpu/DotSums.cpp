@@ -62,7 +62,7 @@ DotEmitter::Values DotEmitter::sumUp(ArrayRef<unsigned> loops,
 int64_t DotEmitter::runsOfSteps(std::optional<int64_t> rows) {
   constexpr int64_t leastBytes = 1 << 20, leastSteps = 32;
   bool once = rows && *rows <= plan.height * mostTiles() && plan.outer.empty();
-  return once && !plan.panel && plan.sums.size() == plan.inner &&
+  return once && !plan.panel && !plan.split && plan.sums.size() == plan.inner &&
                  plan.depth / plan.step >= leastSteps &&
                  2 * depth() * plan.columns >= leastBytes
              ? runsAtOnce

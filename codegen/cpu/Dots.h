@@ -56,12 +56,16 @@ struct DotPlan {
   llvm::SmallVector<int64_t> rightStrides;
   int64_t rightStart = 0;
   bool hasPairs = false;
+  /// Whether the factors are f32, and split into sums of bf16
+  /// (codegen/cpu/DotSplit.cpp). The run has all rows whose number is known,
+  /// at whatever distances.
+  bool split = false;
 };
 
 /// How `root` is computed by what `unit` has; null when that does not apply or
-/// is not worth it.
+/// is not worth it, beside what `vectors` do.
 std::optional<DotPlan> planDots(Kernel &kernel, mlir::linalg::GenericOp root,
-                                DotUnit unit);
+                                DotUnit unit, const VectorUnit &vectors);
 
 /// Emits `root` as `plan` says, and `outputs`, which follow from it.
 void emitDots(Kernel &kernel, mlir::linalg::GenericOp root, const DotPlan &plan,

@@ -157,7 +157,7 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
                      ArrayRef<Output> outputs, const VectorUnit &unit,
                      Winograd winograd, DotUnit dots,
                      std::optional<unsigned> &axis) {
-  std::optional<DotPlan> byPairs = planDots(kernel, root, dots);
+  std::optional<DotPlan> byPairs = planDots(kernel, root, dots, unit);
   std::optional<NarrowPlan> narrow;
   if (!byPairs)
     narrow = planNarrow(kernel, root, unit);

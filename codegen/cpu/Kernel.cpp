@@ -287,6 +287,8 @@ void Kernel::setPackedArgument(unsigned number, const PairPacking &packing) {
       numbers("outer", packing.outer), numbers("pairs", packing.sums)};
   if (!packing.inner.empty())
     order.push_back(numbers("inner", packing.inner));
+  if (packing.split)
+    order.push_back(b.getNamedAttr("split", b.getUnitAttr()));
   RankedTensorType type = pairedType(
       cast<RankedTensorType>(source.getArgumentTypes()[number]), packing);
   setPackedArgument(number,

@@ -20,20 +20,30 @@ struct PairPacking {
   /// Dimensions of which a block has all columns of each pair, one element
   /// after the other, such as gates.
   llvm::SmallVector<int64_t> inner = {};
+  /// Whether elements are f32, each of which becomes three bf16 whose sum it
+  /// is (codegen/cpu/DotSplit.cpp). In each `splitDepth` elements of the sum
+  /// the first half is paired with the second one; behind the last elements
+  /// are zeros, and no dimension is inner.
+  bool split = false;
 };
+
+/// Numbers of bf16 whose sum a number of f32 is, and elements of a sum that
+/// are split at once.
+inline constexpr int64_t splitParts = 3, splitDepth = 32;
 
 /// Whether every dimension of `type`, which is static, has one role, and the
 /// sizes fit.
 bool isValid(const PairPacking &packing, mlir::RankedTensorType type);
 
-/// [outer dimensions, blocks, pairs of the sum, inner dimensions, block, 2].
+/// [outer dimensions, blocks, pairs of the sum, inner dimensions, block, 2];
+/// where elements are split [outer dimensions, blocks, ceil(elements of the sum
+/// / splitDepth), splitParts, splitDepth / 2, block, 2] of bf16.
 mlir::RankedTensorType pairedType(mlir::RankedTensorType type,
                                   const PairPacking &packing);
 
-/// Copies the elements of `source`, a tensor of the static `type` of two bytes
-/// an element, to `destination` in the order of `pairedType`. What is behind
-/// the last column of the last block, and behind the last element of an odd
-/// sum, is zero.
+/// Copies the elements of `source`, a tensor of the static `type`, to
+/// `destination` in the order of `pairedType`. What is behind the last column
+/// of the last block, and behind the last element of an odd sum, is zero.
 void packPairs(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
                const PairPacking &packing,
                llvm::MutableArrayRef<char> destination);

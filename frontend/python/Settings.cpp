@@ -28,6 +28,7 @@ template <typename Options> Setters<Options> compileSetters() {
           {"optimize", &set<&S::optimize, Options>},
           {"threads", &set<&S::threads, Options>},
           {"winograd", &set<&S::winograd, Options>},
+          {"tiles", &set<&S::tiles, Options>},
           {"precision", &set<&S::precision, Options>},
           {"unroll_factor", &set<&S::unrollFactor, Options>},
           {"checkpoint_every", &set<&S::checkpointEvery, Options>},

@@ -8,7 +8,7 @@
 // What is kept last is finished behind all tiles.
 // CHECK-LABEL: func private @products(
 // CHECK-DAG:     %[[SQUARE:.+]] = memref.alloca() {{.+}} : memref<32x32xf32>
-// CHECK-DAG:     %[[KEPT:.+]] = memref.alloca() {{.+}} : memref<2x4xindex>
+// CHECK-DAG:     %[[KEPT:.+]] = memref.alloca() {{.+}} : memref<2x5xindex>
 // CHECK:         llvm.call_intrinsic "llvm.x86.ldtilecfg"
 // CHECK:         scf.for
 // CHECK:           scf.for

@@ -55,6 +55,10 @@ struct CompileSettings {
   /// fewer multiplications and rounds differently: "off", "2" (F(2x2, 3x3)) or
   /// "4" (F(4x4, 3x3)) wherever that applies, or "auto".
   std::string winograd = "auto";
+  /// Products in tile registers (AMX), on targets that have them: "auto" also
+  /// takes those of f32, as exactly, as sums of products of bf16; "off" takes
+  /// none.
+  std::string tiles = "auto";
   /// What the factors of matrix products, convolutions and recurrent steps are
   /// rounded to: "f32"; "bf16" for about half the memory of weights and more
   /// speed at some 3 significant digits; or "f16" for weights of half the size

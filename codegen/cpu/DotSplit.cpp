@@ -1,0 +1,299 @@
+//===- DotSplit.cpp - products of f32 in tile registers -------------------===//
+//
+// A number of f32 has 24 bits of significand, and is the sum of three of bf16
+// with 8 each. Of the nine products of two such sums the six largest are added
+// up, all of them exact: what is left out is less than 2^-22 of the product, as
+// much as one sum of f32 is rounded by (Henry, Tang and Heinecke, "Leveraging
+// the bfloat16 Artificial Intelligence Datatype For Higher-Precision
+// Computations", ARITH 2019). Weights are split when they are packed, each part
+// to the nearest number; rows are here, a block of them before all columns go
+// by: the parts of each are the bits of the number, 8 at a time.
+//
+// A block of split rows is [tile][step][part][row][splitDepth].
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/DotLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+/// Blocks of rows, and of a sum that is so long that the second cache would
+/// have few rows: of each block of rows the sums so far wait there as well.
+void DotEmitter::pickSplitBlocks() {
+  constexpr int64_t rowBytes = 640 << 10, cacheBytes = 1 << 20;
+  constexpr int64_t mostSteps = 32, leastSteps = 16, nearBytes = 512 << 10;
+  stepsAtOnce = steps();
+  int64_t bytesOfRow = 2 * splitParts * depth();
+  std::optional<int64_t> rows = plan.runRows;
+  for (unsigned loop : outerRows())
+    rows = rows && !ShapedType::isDynamic(extent(loop))
+               ? std::optional(*rows * extent(loop))
+               : std::nullopt;
+  bool fits = rows && *rows * bytesOfRow <= rowBytes;
+  bool isNear = bytesOfRow * blocksOfAll() * plan.block <= nearBytes;
+  bool isOneRun =
+      plan.inner == plan.sums.size() && plan.depth % splitDepth == 0;
+  if (!fits && !isNear && isOneRun)
+    for (int64_t part = mostSteps; part >= leastSteps; --part)
+      if (steps() % part == 0) {
+        stepsAtOnce = std::min(stepsAtOnce, part);
+        break;
+      }
+  int64_t bytes = 2 * splitParts * splitDepth * stepsAtOnce;
+  splitTiles = rowBytes / (bytes * height);
+  if (stepsAtOnce != steps())
+    splitTiles = std::min(
+        splitTiles,
+        cacheBytes / ((bytes + 4 * plan.block * blocksOfAll()) * height));
+  if (isNear)
+    splitTiles = 2 * mostTiles();
+  if (rows)
+    splitTiles = std::min(splitTiles, int64_t(llvm::divideCeil(*rows, height)));
+  splitTiles = std::max(splitTiles, mostTiles());
+  splitTiles = int64_t(llvm::alignTo(splitTiles, mostTiles()));
+}
+
+/// Memory for a block of rows, and for their sums, for each call.
+void DotEmitter::allocateSplit() {
+  constexpr int64_t mostBytes = 4 << 20, fewest = 2, most = 64;
+  int64_t elements = splitTiles * elementsOfTile();
+  if (stepsAtOnce != steps())
+    elements += splitTiles * height * blocksOfAll() * plan.block * 2;
+  std::tie(split, firstOfSplit) = kernel.addScratch(
+      b.getBF16Type(), elements,
+      std::clamp<int64_t>(mostBytes / (2 * elements), fewest, most));
+}
+
+/// Loops that only columns have; `number` counts the turns that are done.
+void DotEmitter::emitSplitOuter(ArrayRef<unsigned> loops, Value number,
+                                Then body) {
+  if (loops.empty())
+    return body(number);
+  unsigned outer = loops[0];
+  std::pair<Value, Value> range = {kernel.index(0),
+                                   kernel.index(extent(outer))};
+  if (sharedOuter && plan.outer[*sharedOuter] == outer)
+    range = kernel.share(range.second, 1);
+  loop(range.first, range.second, 1, [&](Value iv) {
+    reader.bind(outer, iv);
+    emitSplitOuter(loops.drop_front(),
+                   kernel.plus(times(number, extent(outer)), iv), body);
+  });
+}
+
+/// The tiles of rows from `first` to before `last`, block by block of the sum.
+void DotEmitter::emitSplitBlocks(Value first, Value last, Value left) {
+  firstTile = first;
+  loop(kernel.index(0), kernel.index(steps() / stepsAtOnce), 1,
+       [&](Value block) {
+         blockOfSum = block;
+         splitRows(first, last,
+                   kernel.plus(left, times(block, stepsAtOnce * splitDepth)));
+         emitSplitOuter(plan.outer, kernel.index(0), [&](Value number) {
+           outerNumber = number;
+           emitColumns(first, last, left, number);
+         });
+       });
+}
+
+/// Splits the rows of the tiles from `first` to before `last`.
+void DotEmitter::splitRows(Value first, Value last, Value left) {
+  loop(first, last, 1, [&](Value number) {
+    Tile tile = tileAt(number);
+    Value inBlock = arith::SubIOp::create(b, loc, number, first);
+    Value to = kernel.plus(firstOfSplit, times(inBlock, elementsOfTile()));
+    loop(kernel.index(0), kernel.index(height), 1, [&](Value row) {
+      LaneReader::Scope scope(reader);
+      bindLoops(outerRows(), tile.outer);
+      bindLoops(runRows(), kernel.plus(tile.first, row));
+      Value place = left;
+      for (unsigned loop : plan.rows)
+        place = kernel.plus(
+            place, times(reader.at(getAffineDimExpr(loop, b.getContext())),
+                         plan.strides[loop]));
+      splitRun(place, kernel.plus(to, times(row, splitDepth)));
+    });
+  });
+}
+
+/// Splits the row at `place`.
+void DotEmitter::splitRun(Value place, Value to) {
+  llvm::ArrayRef<unsigned> outer =
+      llvm::ArrayRef(plan.sums).drop_back(plan.inner);
+  int64_t perStep = splitDepth * height * splitParts;
+  loop(kernel.index(0), extentOf(outer), 1, [&](Value run) {
+    LaneReader::Scope scope(reader);
+    bindLoops(outer, run);
+    Value from = place;
+    for (unsigned loop : outer)
+      from = kernel.plus(
+          from, times(reader.at(getAffineDimExpr(loop, b.getContext())),
+                      plan.strides[loop]));
+    int64_t whole = plan.depth / splitDepth, rest = plan.depth % splitDepth;
+    if (stepsAtOnce != steps())
+      whole = stepsAtOnce;
+    Value before = kernel.plus(to, times(run, whole * perStep));
+    loop(kernel.index(0), kernel.index(whole), 1, [&](Value step) {
+      splitStep(kernel.plus(from, times(step, splitDepth)),
+                kernel.plus(before, times(step, perStep)), splitDepth);
+    });
+    if (rest != 0)
+      splitStep(kernel.plus(from, kernel.index(whole * splitDepth)),
+                kernel.plus(before, kernel.index(whole * perStep)), rest);
+  });
+}
+
+/// Splits `elements` elements of a row, and zeros behind them: the parts of the
+/// first half go to the lower halves of words, those of the second one to the
+/// upper ones.
+void DotEmitter::splitStep(Value place, Value to, int64_t elements) {
+  constexpr int64_t half = splitDepth / 2;
+  auto floats = VectorType::get(half, b.getF32Type());
+  auto words = VectorType::get(half, b.getI32Type());
+  auto constant = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(words, b.getI32IntegerAttr(value)));
+  };
+  Value low = vectorAt(leftMemory, place, b.getF32Type(),
+                       std::min(half, elements), half);
+  Value high = arith::ConstantOp::create(b, loc, b.getZeroAttr(floats));
+  if (elements > half)
+    high = vectorAt(leftMemory, kernel.plus(place, kernel.index(half)),
+                    b.getF32Type(), elements - half, half);
+  Value upper = constant(int32_t(0xffff0000)), shift = constant(16);
+  for (int64_t part = 0; part < splitParts; ++part) {
+    auto bitsOf = [&](Value value) -> Value {
+      return arith::BitcastOp::create(b, loc, words, value);
+    };
+    auto upperOf = [&](Value value) -> Value {
+      return arith::AndIOp::create(b, loc, bitsOf(value), upper);
+    };
+    Value ofHigh = upperOf(high);
+    Value ofLow = arith::ShRUIOp::create(b, loc, bitsOf(low), shift);
+    Value at = kernel.plus(to, kernel.index(part * height * splitDepth));
+    LLVM::StoreOp::create(b, loc, arith::OrIOp::create(b, loc, ofLow, ofHigh),
+                          address(split, at), /*alignment=*/64);
+    if (part + 1 == splitParts)
+      break;
+    auto without = [&](Value value, Value bits) -> Value {
+      return arith::SubFOp::create(
+          b, loc, value, arith::BitcastOp::create(b, loc, floats, bits));
+    };
+    low = without(low, upperOf(low));
+    high = without(high, ofHigh);
+  }
+}
+
+/// `tiles` tiles of rows from number `group` on.
+void DotEmitter::sumUpSplit(Value group, ArrayRef<Tile> tiles, Value right,
+                            int64_t columns) {
+  int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
+  auto count = int64_t(tiles.size());
+  int64_t blocks = steps() / stepsAtOnce;
+  auto isBlock = [&](int64_t number) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, blockOfSum,
+                                 kernel.index(number));
+  };
+  /// `then` in block `number` of the sum, `otherwise` in all others.
+  auto inBlock = [&](int64_t number, llvm::function_ref<void()> then,
+                     llvm::function_ref<void()> otherwise) {
+    if (blocks == 1)
+      return then();
+    auto branch = scf::IfOp::create(b, loc, isBlock(number), /*withElse=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    {
+      LaneReader::Scope scope(reader);
+      then();
+    }
+    b.setInsertionPointToStart(branch.elseBlock());
+    LaneReader::Scope scope(reader);
+    otherwise();
+  };
+  inBlock(
+      0,
+      [&] {
+        for (int64_t tile = 0; tile < count; ++tile)
+          for (int64_t column = 0; column < vectors; ++column)
+            zeroTile(kernel, tile * 2 + column);
+      },
+      [&] { moveSums(group, count, vectors, /*load=*/true); });
+  Value from = arith::SubIOp::create(b, loc, group, firstTile);
+  loop(kernel.index(0), kernel.index(stepsAtOnce), 1, [&](Value step) {
+    Values places;
+    for (int64_t tile = 0; tile < count; ++tile) {
+      Value place =
+          times(kernel.plus(from, kernel.index(tile)), elementsOfTile());
+      places.push_back(
+          kernel.plus(kernel.plus(firstOfSplit, place),
+                      times(step, plan.step * height * splitParts)));
+    }
+    prefetch(step);
+    stepOfSplit(places, kernel.plus(right, times(step, elementsOfStep())),
+                columns);
+    finishSome(step, columns);
+  });
+  inBlock(
+      blocks - 1, [&] { keepTiles(tiles, vectors); },
+      [&] { moveSums(group, count, vectors, /*load=*/false); });
+}
+
+/// Loads the sums of the blocks before, or stores those up to this one: tiles
+/// of [tile of rows][block of columns][vector][row][lane].
+void DotEmitter::moveSums(Value group, int64_t tiles, int64_t vectors,
+                          bool load) {
+  int64_t tileElements = 2 * height * dotLanes; // as bf16
+  Value block = over(reader.at(getAffineDimExpr(plan.lane, b.getContext())),
+                     kernel.index(plan.block), /*rest=*/false);
+  block = kernel.plus(block, times(outerNumber, blocksOfColumns()));
+  Value from = arith::SubIOp::create(b, loc, group, firstTile);
+  Value behind =
+      kernel.plus(firstOfSplit, kernel.index(splitTiles * elementsOfTile()));
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    Value number = times(kernel.plus(from, kernel.index(tile)), blocksOfAll());
+    Value place = kernel.plus(
+        behind, times(kernel.plus(number, block), 2 * tileElements));
+    for (int64_t column = 0; column < vectors; ++column)
+      (load ? loadTile : storeTile)(
+          kernel, tile * 2 + column, split,
+          kernel.plus(place, kernel.index(column * tileElements)),
+          dotLanes * 4);
+  }
+}
+
+/// Adds up products of parts in an order in which few tiles are loaded again.
+void DotEmitter::stepOfSplit(ArrayRef<Value> left, Value right,
+                             int64_t columns) {
+  constexpr std::pair<int64_t, int64_t> products[] = {{0, 0}, {0, 1}, {0, 2},
+                                                      {2, 0}, {1, 0}, {1, 1}};
+  int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
+  std::pair<int64_t, int64_t> loaded = {-1, -1};
+  for (auto [ofRow, ofColumn] : products) {
+    if (ofColumn != loaded.second)
+      for (int64_t column = 0; column < vectors; ++column) {
+        int64_t at = ofColumn * splitDepth * plan.block + column * dotLanes * 2;
+        loadTile(kernel, firstColumnTile + column, rightMemory,
+                 kernel.plus(right, kernel.index(at)), plan.block * 4);
+      }
+    for (auto [tile, place] : llvm::enumerate(left)) {
+      auto row = int64_t(tile);
+      if (ofRow != loaded.first)
+        loadTile(kernel, firstRowTile + row, split,
+                 kernel.plus(place, kernel.index(ofRow * height * splitDepth)),
+                 splitDepth * 2);
+      for (int64_t column = 0; column < vectors; ++column)
+        addTileDots(kernel, row * 2 + column, firstRowTile + row,
+                    firstColumnTile + column);
+    }
+    loaded = {ofRow, ofColumn};
+  }
+}
+
+} // namespace keratin

@@ -1,0 +1,158 @@
+//===- SplitTest.cpp - products of f32 in tile registers ------------------===//
+//
+// Factors become sums of three numbers of bf16, of whose nine products six are
+// added up: as exact as products of f32, so f64 tells how exact they are. Rows
+// are split block by block, and long sums are in blocks as well.
+//
+//===----------------------------------------------------------------------===//
+#include "FormTest.h"
+
+namespace K = keratin::backend;
+using keratin::Array;
+using keratin::DType;
+using namespace keratin::optest;
+
+#ifdef __x86_64__
+namespace {
+
+Array asF64(const Array &array) {
+  Array result(DType::Float64, array.shape());
+  for (int64_t index = 0; index < array.size(); ++index)
+    result.set(index, array.at(index));
+  return result;
+}
+
+/// Of f32 with any order of these sums it is 6e-8 to 5e-6.
+constexpr double mostError = 1.5e-6;
+
+struct Case {
+  const char *name;
+  K::Shape image; ///< batch, height, width, channels
+  int64_t filters;
+  int64_t stride = 1, window = 1;
+};
+
+class SplitProducts : public FormTest<Case> {
+protected:
+  void SetUp() override {
+    // Emulation rounds nothing, but code of this shape has FMAs.
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+      GTEST_SKIP() << "needs x86-64-v3";
+    settings.target = "x86_64-linux-gnu,sapphirerapids@x86-64-v3";
+  }
+
+  K::Function layer(K::Shape image, const Array &weights, const Array &bias) {
+    const Case &c = GetParam();
+    K::Tensor x = K::placeholder(image, weights.dtype());
+    K::Tensor sum = K::conv2d(x, K::constant(weights), {c.stride, c.stride},
+                              "valid", "channels_last");
+    return K::function({x}, {K::relu(K::bias_add(sum, K::constant(bias)))});
+  }
+  K::Function layer(K::Shape image) {
+    return layer(std::move(image), weights, bias);
+  }
+  Array exactResult(const Array &input) {
+    return layer(input.shape(), asF64(weights), asF64(bias))({asF64(input)})[0];
+  }
+
+  K::CompileSettings settings;
+  Array weights = numbers({GetParam().window, GetParam().window,
+                           GetParam().image[3], GetParam().filters});
+  Array bias = numbers({GetParam().filters});
+};
+
+TEST_P(SplitProducts, AreInTileRegisters) {
+  K::SaveOptions options;
+  options.target = "x86_64-linux-gnu,sapphirerapids";
+  K::Function function = layer(GetParam().image);
+  std::vector<std::string> ops = kernelOps(function, options);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "tiles6"), 1);
+  options.tiles = "off";
+  ops = kernelOps(function, options);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "tiles6"), 0);
+}
+
+TEST_P(SplitProducts, AreAsExactAsF32) {
+  K::Shape open = GetParam().image;
+  open[0] = K::None;
+  for (const K::Shape &image : {open, GetParam().image}) {
+    K::Function function = layer(image);
+    std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
+    function.configure(settings);
+    EXPECT_LE(relativeError(function(inputs)[0], exactResult(inputs[0])),
+              mostError);
+    expectSameBitsOnThreads(function, inputs);
+  }
+}
+
+/// Each number is its parts, whatever its exponent.
+TEST_P(SplitProducts, AreOfNumbersOfAnySize) {
+  K::Function function = layer(GetParam().image);
+  for (float scale : {1e-30F, 1e36F}) {
+    std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
+    for (int64_t index = 0; index < inputs[0].size(); ++index)
+      inputs[0].set(index, inputs[0].at(index) * double(scale));
+    function.configure(settings);
+    EXPECT_LE(relativeError(function(inputs)[0], exactResult(inputs[0])),
+              mostError)
+        << scale;
+  }
+}
+
+/// What has no parts makes its own row not a number, and no other one.
+TEST_P(SplitProducts, OfInfinitiesAreNoNumbers) {
+  K::Function function = layer(GetParam().image);
+  function.configure(settings);
+  std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
+  Array finite = function(inputs)[0];
+  inputs[0].set(0, INFINITY);
+  Array result = function(inputs)[0];
+  int64_t filters = GetParam().filters;
+  for (int64_t index = 0; index < filters; ++index)
+    EXPECT_FALSE(std::isfinite(result.at(index)) && result.at(index) != 0);
+  int64_t others =
+      std::memcmp(static_cast<const float *>(result.data()) + filters,
+                  static_cast<const float *>(finite.data()) + filters,
+                  size_t(result.byteSize()) - size_t(filters) * sizeof(float));
+  EXPECT_EQ(others, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, SplitProducts,
+    testing::Values(Case{"plain", {1, 8, 8, 64}, 64},
+                    // Steps, columns and rows that fill no tile.
+                    Case{"rests", {2, 7, 7, 90}, 77},
+                    Case{"prime", {1, 1, 37, 61}, 41},
+                    Case{"strided", {2, 15, 13, 96}, 48, 2},
+                    Case{"windows", {1, 13, 13, 64}, 48, 2, 3},
+                    // Several blocks of rows, and of the sum.
+                    Case{"many_rows", {1, 40, 40, 128}, 160},
+                    Case{"deep", {1, 6, 9, 3072}, 80},
+                    Case{"deep_rests", {3, 5, 9, 2048}, 75}),
+    [](const auto &info) { return std::string(info.param.name); });
+
+/// Columns of several axes, as those of heads: rows are split once for all.
+TEST(SplitHeads, AreAsExactAsF32) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    GTEST_SKIP() << "needs x86-64-v3";
+  Array weights(DType::Float32, {5, 128, 72});
+  for (int64_t index = 0; index < weights.size(); ++index)
+    weights.set(index, double(index * 7919 % 2003) / 1001 - 1);
+  auto product = [](const Array &weights) {
+    K::Tensor x = K::placeholder({2, 50, 128}, weights.dtype());
+    return K::function({x}, {K::dot(x, K::constant(weights)) * 2.0});
+  };
+  Array rows(DType::Float32, {2, 50, 128});
+  for (int64_t index = 0; index < rows.size(); ++index)
+    rows.set(index, double(index * 104729 % 1999) / 1000 - 1);
+  K::CompileSettings settings;
+  settings.target = "x86_64-linux-gnu,sapphirerapids@x86-64-v3";
+  K::Function function = product(weights);
+  function.configure(settings);
+  Array exact = product(asF64(weights))({asF64(rows)})[0];
+  EXPECT_LE(relativeError(function({rows})[0], exact), mostError);
+  expectSameBitsOnThreads(function, {rows});
+}
+
+} // namespace
+#endif
