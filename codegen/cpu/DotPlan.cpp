@@ -273,13 +273,11 @@ bool DotPlanner::pickSplitRows() {
 
 /// Whether six products in tile registers take less time than one in vectors.
 /// On a Granite Rapids those take 0.0061 ns for each row and weight, and these
-/// 0.0103; rows are split for all columns, and a weight that comes from the
-/// third cache takes 0.2 ns with its six bytes, from memory 0.5.
+/// 0.0103; but rows are split before, and the six bytes of a weight that no
+/// near cache has take 0.2 ns.
 bool DotPlanner::paysToSplit() {
   constexpr int64_t leastColumns = 40;
-  int64_t leastRows = vectors.nearWeights()  ? 32
-                      : vectors.farWeights() ? 120
-                                             : 56;
+  int64_t leastRows = vectors.nearWeights() ? 32 : 40;
   int64_t depth = 1;
   for (unsigned loop : plan.sums)
     depth *= extent(loop);

@@ -24,7 +24,7 @@ namespace keratin {
 void DotEmitter::startPrefetch(Value first, Value last, Value group,
                                Value start) {
   constexpr int64_t leastBytes = 1 << 20, line = 32, unknownTurns = 4;
-  constexpr int64_t mostRuns = 4;
+  constexpr int64_t mostRuns = 8;
   linesOfStep = 0;
   int64_t bytes = 2 * parts() * depth() *
                   (plan.split ? blocksOfAll() * plan.block : plan.columns);
