@@ -106,7 +106,6 @@ private:
   void emitSplitBlocks(mlir::Value first, mlir::Value last, mlir::Value left);
   void splitRows(mlir::Value first, mlir::Value last, mlir::Value left);
   void splitRun(mlir::Value place, mlir::Value to);
-  void splitStep(mlir::Value place, mlir::Value to, int64_t elements);
   void sumUpSplit(mlir::Value group, llvm::ArrayRef<Tile> tiles,
                   mlir::Value right, int64_t columns);
   void moveSums(mlir::Value group, int64_t tiles, int64_t vectors, bool load);
@@ -122,8 +121,6 @@ private:
              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> turn);
   int64_t runsOfSteps(std::optional<int64_t> rows);
   mlir::Value inRuns(mlir::Value step, int64_t steps);
-  mlir::Value vectorAt(mlir::Value memref, mlir::Value place,
-                       mlir::Type element, int64_t width, int64_t padded);
   void fillPanel(mlir::Value right, int64_t columns);
   void fillSums(llvm::ArrayRef<unsigned> loops, mlir::Value right,
                 mlir::Value number, int64_t columns);

@@ -1,5 +1,6 @@
 //===- DotPanel.cpp - factors that are packed where they are used ---------===//
 #include "codegen/cpu/DotLoops.h"
+#include "codegen/cpu/SplitTiles.h"
 #include "codegen/cpu/Transposed.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,20 +10,6 @@
 using namespace mlir;
 
 namespace keratin {
-
-/// `width` elements, and zeros behind them.
-Value DotEmitter::vectorAt(Value memref, Value place, Type element,
-                           int64_t width, int64_t padded) {
-  Value value = LLVM::LoadOp::create(b, loc, VectorType::get(width, element),
-                                     address(memref, place),
-                                     /*alignment=*/2);
-  if (width == padded)
-    return value;
-  Value zeros = arith::ConstantOp::create(
-      b, loc, b.getZeroAttr(VectorType::get(padded, element)));
-  return vector::InsertStridedSliceOp::create(
-      b, loc, value, zeros, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
-}
 
 /// Copies `columns` columns, of which the first begins at `right`.
 void DotEmitter::fillPanel(Value right, int64_t columns) {
@@ -67,10 +54,10 @@ void DotEmitter::storeRows(Value right, Value number, int64_t columns) {
   for (int64_t column = 0; column < columns; column += dotLanes) {
     int64_t width = std::min(dotLanes, columns - column);
     Value offset = kernel.index(column);
-    Value even = vectorAt(rightSource, kernel.plus(right, offset),
-                          b.getBF16Type(), width, dotLanes);
-    Value odd = vectorAt(rightSource, kernel.plus(next, offset),
-                         b.getBF16Type(), width, dotLanes);
+    Value even = loadPadded(kernel, rightSource, kernel.plus(right, offset),
+                            b.getBF16Type(), width, dotLanes);
+    Value odd = loadPadded(kernel, rightSource, kernel.plus(next, offset),
+                           b.getBF16Type(), width, dotLanes);
     LLVM::StoreOp::create(
         b, loc, vector::InterleaveOp::create(b, loc, even, odd).getResult(),
         address(rightMemory, kernel.plus(place, kernel.index(column * 2))),
@@ -91,8 +78,8 @@ void DotEmitter::storeSquares(Value right, Value number, int64_t columns,
          ++column) {
       Value offset = kernel.index(column * plan.rightStrides[plan.lane]);
       square[size_t(column - first)] =
-          vectorAt(rightSource, kernel.plus(right, offset), b.getI32Type(),
-                   pairs, dotLanes);
+          loadPadded(kernel, rightSource, kernel.plus(right, offset),
+                     b.getI32Type(), pairs, dotLanes);
     }
     for (auto [pair, value] :
          llvm::enumerate(transposed(b, loc, std::move(square)))) {

@@ -1,6 +1,7 @@
 //===- DotPlan.cpp - when and how sums of products of bf16 are dots -------===//
 #include "codegen/cpu/DotTiles.h"
 #include "codegen/cpu/Dots.h"
+#include "codegen/cpu/SplitTiles.h"
 #include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -281,13 +282,10 @@ bool DotPlanner::paysToSplit() {
   int64_t depth = 1;
   for (unsigned loop : plan.sums)
     depth *= extent(loop);
-  // Zeros are multiplied as well.
-  auto steps = int64_t(llvm::divideCeil(depth, splitDepth));
-  bool isMostlyFull = steps * splitDepth * 4 <= depth * 5;
   AffineMap left = mapOf(plan.left);
   bool isForAll = llvm::none_of(
       plan.outer, [&](unsigned loop) { return left.isFunctionOfDim(loop); });
-  return isForAll && isMostlyFull && *plan.runRows >= leastRows &&
+  return isForAll && fillsSplitSteps(depth) && *plan.runRows >= leastRows &&
          plan.columns >= leastColumns;
 }
 

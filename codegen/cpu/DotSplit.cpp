@@ -1,18 +1,11 @@
-//===- DotSplit.cpp - products of f32 in tile registers -------------------===//
+//===- DotSplit.cpp - dot products of f32 ---------------------------------===//
 //
-// A number of f32 has 24 bits of significand, and is the sum of three of bf16
-// with 8 each. Of the nine products of two such sums the six largest are added
-// up, all of them exact: what is left out is less than 2^-22 of the product, as
-// much as one sum of f32 is rounded by (Henry, Tang and Heinecke, "Leveraging
-// the bfloat16 Artificial Intelligence Datatype For Higher-Precision
-// Computations", ARITH 2019). Weights are split when they are packed, each part
-// to the nearest number; rows are here, a block of them before all columns go
-// by: the parts of each are the bits of the number, 8 at a time.
-//
-// A block of split rows is [tile][step][part][row][splitDepth].
+// A block of rows is split before all columns go by (codegen/cpu/SplitTiles.h).
+// It is [tile][step][part][row][splitDepth].
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/DotLoops.h"
+#include "codegen/cpu/SplitTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -136,59 +129,12 @@ void DotEmitter::splitRun(Value place, Value to) {
       from = kernel.plus(
           from, times(reader.at(getAffineDimExpr(loop, b.getContext())),
                       plan.strides[loop]));
-    int64_t whole = plan.depth / splitDepth, rest = plan.depth % splitDepth;
-    if (stepsAtOnce != steps())
-      whole = stepsAtOnce;
-    Value before = kernel.plus(to, times(run, whole * perStep));
-    loop(kernel.index(0), kernel.index(whole), 1, [&](Value step) {
-      splitStep(kernel.plus(from, times(step, splitDepth)),
-                kernel.plus(before, times(step, perStep)), splitDepth);
-    });
-    if (rest != 0)
-      splitStep(kernel.plus(from, kernel.index(whole * splitDepth)),
-                kernel.plus(before, kernel.index(whole * perStep)), rest);
+    int64_t elements =
+        stepsAtOnce == steps() ? plan.depth : stepsAtOnce * splitDepth;
+    splitRow(kernel, reader, leftMemory, from, split,
+             kernel.plus(to, times(run, elements / splitDepth * perStep)),
+             height * splitDepth, elements);
   });
-}
-
-/// Splits `elements` elements of a row, and zeros behind them: the parts of the
-/// first half go to the lower halves of words, those of the second one to the
-/// upper ones.
-void DotEmitter::splitStep(Value place, Value to, int64_t elements) {
-  constexpr int64_t half = splitDepth / 2;
-  auto floats = VectorType::get(half, b.getF32Type());
-  auto words = VectorType::get(half, b.getI32Type());
-  auto constant = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(words, b.getI32IntegerAttr(value)));
-  };
-  Value low = vectorAt(leftMemory, place, b.getF32Type(),
-                       std::min(half, elements), half);
-  Value high = arith::ConstantOp::create(b, loc, b.getZeroAttr(floats));
-  if (elements > half)
-    high = vectorAt(leftMemory, kernel.plus(place, kernel.index(half)),
-                    b.getF32Type(), elements - half, half);
-  Value upper = constant(int32_t(0xffff0000)), shift = constant(16);
-  for (int64_t part = 0; part < splitParts; ++part) {
-    auto bitsOf = [&](Value value) -> Value {
-      return arith::BitcastOp::create(b, loc, words, value);
-    };
-    auto upperOf = [&](Value value) -> Value {
-      return arith::AndIOp::create(b, loc, bitsOf(value), upper);
-    };
-    Value ofHigh = upperOf(high);
-    Value ofLow = arith::ShRUIOp::create(b, loc, bitsOf(low), shift);
-    Value at = kernel.plus(to, kernel.index(part * height * splitDepth));
-    LLVM::StoreOp::create(b, loc, arith::OrIOp::create(b, loc, ofLow, ofHigh),
-                          address(split, at), /*alignment=*/64);
-    if (part + 1 == splitParts)
-      break;
-    auto without = [&](Value value, Value bits) -> Value {
-      return arith::SubFOp::create(
-          b, loc, value, arith::BitcastOp::create(b, loc, floats, bits));
-    };
-    low = without(low, upperOf(low));
-    high = without(high, ofHigh);
-  }
 }
 
 /// `tiles` tiles of rows from number `group` on.
@@ -268,32 +214,23 @@ void DotEmitter::moveSums(Value group, int64_t tiles, int64_t vectors,
   }
 }
 
-/// Adds up products of parts in an order in which few tiles are loaded again.
+/// One step of the rows that are split at `left`.
 void DotEmitter::stepOfSplit(ArrayRef<Value> left, Value right,
                              int64_t columns) {
-  constexpr std::pair<int64_t, int64_t> products[] = {{0, 0}, {0, 1}, {0, 2},
-                                                      {2, 0}, {1, 0}, {1, 1}};
-  int64_t vectors = int64_t(llvm::divideCeil(columns, dotLanes));
-  std::pair<int64_t, int64_t> loaded = {-1, -1};
-  for (auto [ofRow, ofColumn] : products) {
-    if (ofColumn != loaded.second)
-      for (int64_t column = 0; column < vectors; ++column) {
-        int64_t at = ofColumn * splitDepth * plan.block + column * dotLanes * 2;
-        loadTile(kernel, firstColumnTile + column, rightMemory,
-                 kernel.plus(right, kernel.index(at)), plan.block * 4);
-      }
-    for (auto [tile, place] : llvm::enumerate(left)) {
-      auto row = int64_t(tile);
-      if (ofRow != loaded.first)
-        loadTile(kernel, firstRowTile + row, split,
-                 kernel.plus(place, kernel.index(ofRow * height * splitDepth)),
-                 splitDepth * 2);
-      for (int64_t column = 0; column < vectors; ++column)
-        addTileDots(kernel, row * 2 + column, firstRowTile + row,
-                    firstColumnTile + column);
-    }
-    loaded = {ofRow, ofColumn};
-  }
+  auto loadRow = [&](int64_t row, int64_t part, int64_t tile) {
+    Value place = kernel.plus(left[size_t(row)],
+                              kernel.index(part * height * splitDepth));
+    loadTile(kernel, tile, split, place, splitDepth * 2);
+  };
+  auto loadColumn = [&](int64_t column, int64_t part, int64_t tile) {
+    int64_t at = part * splitDepth * plan.block + column * dotLanes * 2;
+    loadTile(kernel, tile, rightMemory, kernel.plus(right, kernel.index(at)),
+             plan.block * 4);
+  };
+  auto sums = [](int64_t row, int64_t column) { return row * 2 + column; };
+  addSplitDots(kernel, {int64_t(left.size()),
+                        int64_t(llvm::divideCeil(columns, dotLanes)), loadRow,
+                        loadColumn, sums});
 }
 
 } // namespace keratin

@@ -57,7 +57,7 @@ struct DotPlan {
   int64_t rightStart = 0;
   bool hasPairs = false;
   /// Whether the factors are f32, and split into sums of bf16
-  /// (codegen/cpu/DotSplit.cpp). The run has all rows whose number is known,
+  /// (codegen/cpu/SplitTiles.h). The run has all rows whose number is known,
   /// at whatever distances.
   bool split = false;
 };

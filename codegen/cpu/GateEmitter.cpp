@@ -64,10 +64,12 @@ void GateEmitter::packWeights() {
   PairPacking pairs = {dimOfWeights(lane), int64_t(vectors) * lanes, {}, {}};
   for (unsigned loop : reductions)
     pairs.sums.push_back(dimOfWeights(loop));
-  pairs.inner = {dimOfWeights(gate)};
+  // Gates that are split are summed up one after the other.
+  pairs.split = split;
+  (split ? pairs.outer : pairs.inner) = {dimOfWeights(gate)};
   kernel.setPackedArgument(number, pairs);
-  kernel.to()->setAttr(
-      kernelAttr, b.getStringAttr(dots == DotUnit::Tiles ? "tiles" : "dots"));
+  StringRef kind = split ? "tiles6" : dots == DotUnit::Tiles ? "tiles" : "dots";
+  kernel.to()->setAttr(kernelAttr, b.getStringAttr(kind));
 }
 
 /// Whether calls are to begin with what the one before them left in the second
@@ -79,7 +81,7 @@ bool GateEmitter::alternates() {
   bytes *=
       getElementTypeOrSelf(weights->get().getType()).getIntOrFloatBitWidth() /
       8;
-  return gate == 1 && !sharedFrom &&
+  return gate == 1 && !sharedFrom && !split &&
          staticLoopExtent(root, 0) == int64_t(mostRows) && bytes >= farBytes &&
          bytes <= mostBytes;
 }
@@ -146,6 +148,8 @@ void GateEmitter::allocate() {
   auto type = MemRefType::get(most * gates * int64_t(vectors) * lanes,
                               getElementTypeOrSelf(root.getResult(0)));
   memory = memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64));
+  if (split)
+    allocateSplit();
 }
 
 /// Blocks of units, the last of which may have fewer.
@@ -154,6 +158,8 @@ void GateEmitter::emitBlocks(Value from, Value to) {
   int64_t blocks = units / block, rest = units % block;
   if (dots == DotUnit::Tiles)
     configureTiles(kernel, shape, tileRows, depth);
+  if (split)
+    splitRows();
   Value end = arith::MinUIOp::create(b, loc, to, kernel.index(blocks));
   if (alternates())
     back = kernel.goesBack();
@@ -185,7 +191,10 @@ void GateEmitter::emitBlock(Value number, int64_t count) {
   columns = unsigned(llvm::divideCeil(count, int64_t(lanes)));
   reader.bind(lane, arith::MulIOp::create(b, loc, number, kernel.index(width)));
   Value memref = kernel.memrefOf(weights->get());
-  if (dots != DotUnit::None)
+  if (split)
+    start = arith::MulIOp::create(b, loc, number,
+                                  kernel.index(elementsOfSplitBlock()));
+  else if (dots != DotUnit::None)
     start = arith::MulIOp::create(
         b, loc, number,
         kernel.index(llvm::product_of(
@@ -402,6 +411,8 @@ void GateEmitter::prefetchAdded() {
 /// sums would leave the way from the second cache idle. The last block is
 /// followed by the first one of the next step.
 void GateEmitter::prefetchNext() {
+  if (split) // weights of one gate are behind those of another
+    return;
   constexpr int64_t line = 64, bytes = 4096;
   Value memref = kernel.memrefOf(weights->get());
   auto type = cast<MemRefType>(memref.getType());

@@ -4,7 +4,9 @@
 #include "codegen/cpu/DotTiles.h"
 #include "codegen/cpu/KernelForm.h"
 #include "codegen/cpu/LaneReader.h"
+#include "codegen/cpu/PairPacking.h"
 #include "codegen/cpu/Roles.h"
+#include "codegen/cpu/SplitTiles.h"
 #include "codegen/cpu/TileSizes.h"
 #include "ir/FloatProducts.h"
 
@@ -34,6 +36,7 @@ private:
   void pickHeights();
   bool hasPairs();
   bool fitsTiles();
+  bool fitsSplit();
   DotUnit pickDots();
 
   Kernel &kernel;
@@ -188,7 +191,8 @@ int64_t GateMatcher::mostRowsFitting() const {
 /// Whether both factors are bf16, summed up in f32, and what the weights meet
 /// is in memory, with neighbours of the last reduction side by side.
 bool GateMatcher::hasPairs() {
-  if (lanes != dotLanes || !factor || !isProductOfBf16(root) ||
+  split = has == DotUnit::Tiles && isProductOfF32(root);
+  if (lanes != dotLanes || !factor || !(split || isProductOfBf16(root)) ||
       llvm::any_of(reductions, [&](unsigned loop) {
         return ShapedType::isDynamic(staticLoopExtent(root, loop)) ||
                staticLoopExtent(root, loop) == 0 ||
@@ -217,7 +221,8 @@ bool GateMatcher::fitsTiles() {
   AffineMap map = root.getMatchingIndexingMap(factor);
   int64_t total = staticLoopExtent(root, loop);
   bool isKnown = !ShapedType::isDynamic(total);
-  depth = tileDepth(staticLoopExtent(root, reductions.back()));
+  depth =
+      split ? splitDepth : tileDepth(staticLoopExtent(root, reductions.back()));
   int64_t products = gates * units * (isKnown ? total : mostTileRows);
   for (unsigned reduction : reductions)
     products *= staticLoopExtent(root, reduction);
@@ -236,12 +241,28 @@ bool GateMatcher::fitsTiles() {
          });
 }
 
+/// Whether six products in tile registers take less time than one in vectors:
+/// steps meet the same weights again and again, which have half as many bytes
+/// more, and are in the second cache or meet many rows.
+bool GateMatcher::fitsSplit() {
+  constexpr int64_t leastRows = 12, manyRows = 40, leastColumns = 64,
+                    nearBytes = 3 << 19;
+  int64_t total = staticLoopExtent(root, gate - 1);
+  int64_t elements = staticLoopExtent(root, reductions.back());
+  bool isNear = gates * units * elements * 2 * splitParts <= nearBytes;
+  return gate == 1 && reductions.size() == 1 && fillsSplitSteps(elements) &&
+         !ShapedType::isDynamic(total) && gates * units >= leastColumns &&
+         total >= (isNear ? leastRows : manyRows);
+}
+
 /// Where there are tile registers, a dot product of lanes takes as long as two
 /// products that are added for each of them.
 DotUnit GateMatcher::pickDots() {
   if (has == DotUnit::None || !hasPairs() ||
-      (has == DotUnit::Tiles && !fitsTiles()))
+      (has == DotUnit::Tiles && !fitsTiles()) || (split && !fitsSplit())) {
+    split = false;
     return DotUnit::None;
+  }
   return has;
 }
 

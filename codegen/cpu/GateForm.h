@@ -44,6 +44,9 @@ struct GateForm {
   /// are so many or not known to be, how many tiles of rows are summed up at
   /// once, and how many neighbours a step takes.
   int64_t tileRows = 0, tilesAtOnce = 1, depth = 0;
+  /// Whether both factors are f32, and split (codegen/cpu/SplitTiles.h): all
+  /// rows at the beginning of a call.
+  bool split = false;
 };
 
 /// Nothing where the kernel has another form; `dots` is what the target has.

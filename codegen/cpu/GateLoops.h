@@ -1,7 +1,8 @@
 //===- GateLoops.h - the loops around gates ---------------------*- C++ -*-===//
 //
 // What GateEmitter.cpp (the loops, and what follows from sums), GateSums.cpp
-// (sums in vectors) and GateTiles.cpp (sums in tile registers) share.
+// (sums in vectors), GateTiles.cpp (sums in tile registers) and GateSplit.cpp
+// (those of f32) share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_GATELOOPS_H
@@ -65,6 +66,15 @@ private:
                  llvm::function_ref<void()> step);
   void finishRows(mlir::Value from, mlir::Value to);
 
+  int64_t splitSteps() const;
+  int64_t elementsOfSplitBlock() const;
+  int64_t elementsOfSplitTile() const;
+  void allocateSplit();
+  void splitRows();
+  void addSplitSteps(llvm::ArrayRef<mlir::Value> firsts, int64_t from,
+                     int64_t to,
+                     llvm::function_ref<int64_t(int64_t, int64_t)> tileOf);
+
   int64_t stepsOfTurn();
   void finish(mlir::ValueRange sums);
   Position resultPlace(unsigned row, unsigned column);
@@ -85,6 +95,8 @@ private:
   mlir::Value memory; ///< of the sums of some rows of a block, or null
   mlir::AffineExpr firstRow; ///< of those
   mlir::Value shape;         ///< of tile registers
+  /// Where the parts of all rows are, and from which place on.
+  mlir::Value splitMemory, firstOfSplit;
   /// The rows of this call, where threads share them, and how many tiles of
   /// each height those are.
   mlir::Value sharedFrom, sharedTo;

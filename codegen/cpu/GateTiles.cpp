@@ -79,7 +79,10 @@ void GateEmitter::sumGates(ArrayRef<Value> firsts, int64_t from, int64_t to) {
   for (int64_t number = from; number < to; ++number)
     for (int64_t tile = 0; tile < tiles; ++tile)
       zeroTile(kernel, tileOf(tile, number));
-  emitSteps(reductions, [&] { addStep(firsts, from, to, tileOf); });
+  if (split)
+    addSplitSteps(firsts, from, to, tileOf);
+  else
+    emitSteps(reductions, [&] { addStep(firsts, from, to, tileOf); });
   int64_t ofRow = gates * dotLanes;
   for (int64_t number = from; number < to; ++number)
     for (int64_t tile = 0; tile < tiles; ++tile) {

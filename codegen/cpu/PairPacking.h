@@ -21,7 +21,7 @@ struct PairPacking {
   /// after the other, such as gates.
   llvm::SmallVector<int64_t> inner = {};
   /// Whether elements are f32, each of which becomes three bf16 whose sum it
-  /// is (codegen/cpu/DotSplit.cpp). In each `splitDepth` elements of the sum
+  /// is (codegen/cpu/SplitTiles.h). In each `splitDepth` elements of the sum
   /// the first half is paired with the second one; behind the last elements
   /// are zeros, and no dimension is inner.
   bool split = false;

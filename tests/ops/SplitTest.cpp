@@ -154,5 +154,70 @@ TEST(SplitHeads, AreAsExactAsF32) {
   expectSameBitsOnThreads(function, {rows});
 }
 
+/// Steps of a recurrent layer, whose sums are of an input and a state.
+struct Gates {
+  const char *name;
+  int64_t rows, inputs, units;
+};
+
+class SplitGates : public FormTest<Gates> {
+protected:
+  void SetUp() override {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+      GTEST_SKIP() << "needs x86-64-v3";
+    settings.target = "x86_64-linux-gnu,sapphirerapids@x86-64-v3";
+  }
+
+  K::Function lstm(DType dtype) {
+    const Gates &c = GetParam();
+    auto constant = [&](const Array &array) {
+      return K::constant(dtype == DType::Float64 ? asF64(array) : array);
+    };
+    K::Tensor ofInput = constant(weights), ofState = constant(recurrent),
+              start = constant(zeros);
+    auto gate = [&](const K::Tensor &z, int64_t number) {
+      return K::getitem(
+          z, {K::Slice(), K::Slice(number * c.units, (number + 1) * c.units)});
+    };
+    auto step = [&](const K::Tensor &x, const K::Tensors &states) {
+      K::Tensor z = K::dot(x, ofInput) + K::dot(states[0], ofState);
+      K::Tensor next = K::sigmoid(gate(z, 1)) * states[1] +
+                       K::sigmoid(gate(z, 0)) * K::tanh(gate(z, 2));
+      K::Tensor h = K::sigmoid(gate(z, 3)) * K::tanh(next);
+      return std::pair(h, K::Tensors{h, next});
+    };
+    K::Tensor x = K::placeholder({c.rows, 5, c.inputs}, dtype);
+    return K::function({x}, {K::rnn(step, x, {start, start}, {}).outputs});
+  }
+
+  K::CompileSettings settings;
+  Array weights = numbers({GetParam().inputs, 4 * GetParam().units});
+  Array recurrent = numbers({GetParam().units, 4 * GetParam().units});
+  Array zeros = Array(DType::Float32, {GetParam().rows, GetParam().units});
+};
+
+TEST_P(SplitGates, AreAsExactAsF32) {
+  K::SaveOptions options;
+  options.target = "x86_64-linux-gnu,sapphirerapids";
+  K::Function function = lstm(DType::Float32);
+  std::vector<std::string> ops = kernelOps(function, options);
+  EXPECT_NE(std::count(ops.begin(), ops.end(), "tiles6"), 0)
+      << testing::PrintToString(ops);
+  function.configure(settings);
+  std::vector<Array> inputs = inputsOf(function, GetParam().rows);
+  Array exact = lstm(DType::Float64)({asF64(inputs[0])})[0];
+  EXPECT_LE(relativeError(function(inputs)[0], exact), 5e-6);
+  expectSameBitsOnThreads(function, inputs);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, SplitGates,
+    testing::Values(Gates{"two_tiles", 32, 64, 64},
+                    Gates{"one_tile", 16, 96, 32},
+                    // Tiles of 13, 13 and the last 13, of which the third
+                    // shares rows with the second.
+                    Gates{"rests", 37, 50, 93}, Gates{"wide", 64, 128, 128}),
+    [](const auto &info) { return std::string(info.param.name); });
+
 } // namespace
 #endif
