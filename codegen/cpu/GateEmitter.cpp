@@ -158,8 +158,11 @@ void GateEmitter::emitBlocks(Value from, Value to) {
   int64_t blocks = units / block, rest = units % block;
   if (dots == DotUnit::Tiles)
     configureTiles(kernel, shape, tileRows, depth);
+  bool keeps = dots == DotUnit::Tiles && overlaps();
   if (split)
     splitRows();
+  if (keeps)
+    allocateKept();
   Value end = arith::MinUIOp::create(b, loc, to, kernel.index(blocks));
   if (alternates())
     back = kernel.goesBack();
@@ -170,11 +173,15 @@ void GateEmitter::emitBlocks(Value from, Value to) {
              emitBlock(number, block);
              return {};
            });
+  if (keeps)
+    finishAllKept(block);
   if (rest != 0) {
     Value start = arith::MaxUIOp::create(b, loc, from, kernel.index(blocks));
     emitLoop(b, loc, start, to, kernel.index(1), {},
              [&](Value number, ValueRange) -> Sums {
                emitBlock(number, rest);
+               if (keeps)
+                 finishAllKept(rest);
                return {};
              });
   }

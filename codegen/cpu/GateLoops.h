@@ -65,6 +65,12 @@ private:
   void emitSteps(llvm::ArrayRef<unsigned> loops,
                  llvm::function_ref<void()> step);
   void finishRows(mlir::Value from, mlir::Value to);
+  bool overlaps() const;
+  void allocateKept();
+  void keep(mlir::Value from);
+  void finishSome(mlir::Value step);
+  void finishKept(mlir::Value firstGroup, mlir::Value lastGroup);
+  void finishAllKept(int64_t count);
 
   int64_t splitSteps() const;
   int64_t elementsOfSplitBlock() const;
@@ -95,6 +101,7 @@ private:
   mlir::Value memory; ///< of the sums of some rows of a block, or null
   mlir::AffineExpr firstRow; ///< of those
   mlir::Value shape;         ///< of tile registers
+  mlir::Value kept; ///< which sums in `memory` wait for what follows from them
   /// Where the parts of all rows are, and from which place on.
   mlir::Value splitMemory, firstOfSplit;
   /// The rows of this call, where threads share them, and how many tiles of

@@ -104,6 +104,8 @@ void GateEmitter::addSplitSteps(
               };
               addSplitDots(kernel, {int64_t(firsts.size()), to - from, loadRow,
                                     loadColumn, sums});
+              if (from == 0 && overlaps())
+                finishSome(step);
             });
 }
 

@@ -2,14 +2,18 @@
 //
 // One or two tiles of rows are multiplied by a vector of units of some gates,
 // as many as there are registers for, and then by those of the other gates. The
-// sums go to memory, and what follows from them is computed from there.
+// sums go to memory, and what follows from them is computed from there: in the
+// steps of the next sums, for which the unit that multiplies tiles need not
+// wait.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/DotTiles.h"
 #include "codegen/cpu/GateLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -50,12 +54,108 @@ void GateEmitter::emitTilesOf(Value all, Value last) {
     // With more turns the block is read from the first cache.
     if (staticLoopExtent(root, gate - 1) <= rowsOfTurn)
       prefetchNext();
+    if (overlaps())
+      return keep(from);
     firstRow = reader.symbol(firsts[0]);
     finishRows(from,
                kernel.least(kernel.plus(from, kernel.index(rowsOfTurn)), all));
     firstRow = getAffineConstantExpr(0, b.getContext());
   });
 }
+
+//===----------------------------------------------------------------------===//
+// What follows from sums
+//===----------------------------------------------------------------------===//
+
+/// Whether rows come in whole groups, whose results are computed at once.
+bool GateEmitter::overlaps() const {
+  int64_t extent = staticLoopExtent(root, gate - 1);
+  return !ShapedType::isDynamic(extent) &&
+         extent % (tileRows * tilesAtOnce) == 0 &&
+         tileRows * tilesAtOnce % Kernel::rowsAtOnce == 0 && gate == 1 &&
+         reductions.size() == 1;
+}
+
+namespace {
+/// What is known of sums that are kept.
+enum Word : int64_t { IsKept, Block, From, Words };
+} // namespace
+
+void GateEmitter::allocateKept() {
+  kept = memref::AllocaOp::create(b, loc,
+                                  MemRefType::get({Words}, b.getIndexType()),
+                                  b.getI64IntegerAttr(64));
+  memref::StoreOp::create(b, loc, kernel.index(0), kept,
+                          ValueRange{kernel.index(IsKept)});
+}
+
+/// Keeps the sums of the present block, of rows from `from` on.
+void GateEmitter::keep(Value from) {
+  for (auto [word, value] :
+       {std::pair(IsKept, kernel.index(1)), {Block, block}, {From, from}})
+    memref::StoreOp::create(b, loc, value, kept,
+                            ValueRange{kernel.index(word)});
+}
+
+/// Computes the results of some groups of rows whose sums are kept, if there
+/// are such. Of the same block of columns, as all but the last have.
+void GateEmitter::finishKept(Value firstGroup, Value lastGroup) {
+  auto word = [&](Word word) -> Value {
+    return memref::LoadOp::create(b, loc, kept, ValueRange{kernel.index(word)});
+  };
+  Value isKept = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                       word(IsKept), kernel.index(0));
+  auto branch = scf::IfOp::create(b, loc, isKept, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  LaneReader::Scope scope(reader);
+  unsigned before = rows;
+  rows = Kernel::rowsAtOnce;
+  Value from = word(From);
+  firstRow = reader.symbol(from);
+  reader.bind(lane,
+              arith::MulIOp::create(b, loc, word(Block),
+                                    kernel.index(int64_t(vectors) * lanes)));
+  emitTurns(kernel, reader, firstGroup, lastGroup, 1, [&](Value group) {
+    AffineExpr row = reader.symbol(from) +
+                     reader.symbol(group) * int64_t(Kernel::rowsAtOnce);
+    reader.bind(gate - 1, reader.at(canonical(row)));
+    finish(readSums());
+  });
+  rows = before;
+  firstRow = getAffineConstantExpr(0, b.getContext());
+}
+
+/// Finishes the share that `step` has of what is kept. When the last step of a
+/// sum is done all of it is.
+void GateEmitter::finishSome(Value step) {
+  int64_t groups = tileRows * tilesAtOnce / int64_t(Kernel::rowsAtOnce);
+  auto steps = int64_t(
+      llvm::divideCeil(staticLoopExtent(root, reductions.back()), depth));
+  auto each = int64_t(llvm::divideCeil(groups, steps));
+  Value first = reader.at(canonical(reader.symbol(step) * each));
+  Value last = kernel.plus(first, kernel.index(each));
+  if (each * steps != groups) {
+    first = kernel.least(first, kernel.index(groups));
+    last = kernel.least(last, kernel.index(groups));
+  }
+  finishKept(first, last);
+}
+
+/// Finishes all that is kept, of blocks of `count` units.
+void GateEmitter::finishAllKept(int64_t count) {
+  LaneReader::Scope scope(reader);
+  valid = count;
+  columns = unsigned(llvm::divideCeil(count, int64_t(lanes)));
+  int64_t groups = tileRows * tilesAtOnce / int64_t(Kernel::rowsAtOnce);
+  finishKept(kernel.index(0), kernel.index(groups));
+  memref::StoreOp::create(b, loc, kernel.index(0), kept,
+                          ValueRange{kernel.index(IsKept)});
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
 
 /// Sums up all gates of the tiles of rows that begin with `firsts`.
 void GateEmitter::sumTiles(ArrayRef<Value> firsts) {
@@ -82,7 +182,13 @@ void GateEmitter::sumGates(ArrayRef<Value> firsts, int64_t from, int64_t to) {
   if (split)
     addSplitSteps(firsts, from, to, tileOf);
   else
-    emitSteps(reductions, [&] { addStep(firsts, from, to, tileOf); });
+    emitSteps(reductions, [&] {
+      addStep(firsts, from, to, tileOf);
+      if (from != 0 || !overlaps())
+        return;
+      AffineExpr at = getAffineDimExpr(reductions.back(), b.getContext());
+      finishSome(reader.at(canonical(at.floorDiv(depth))));
+    });
   int64_t ofRow = gates * dotLanes;
   for (int64_t number = from; number < to; ++number)
     for (int64_t tile = 0; tile < tiles; ++tile) {

@@ -107,7 +107,8 @@ func.func private @odd(%x: tensor<4x33xbf16>, %w: tensor<33x2x32xbf16> {ktn.cons
 }
 
 // In tile registers two tiles of rows meet both gates at once. Their sums go to memory, four bytes of 16 units of two
-// gates a row, and what follows is computed from there.
+// gates a row, and what follows is computed from there: of 8 groups of rows 4 in each step of the next sums, where sums
+// are kept, and behind all blocks the last ones.
 // CHECK-LABEL: func private @tiles(
 // CHECK-SAME:    attributes {ktn.kernel = "dots"}
 // TILES-LABEL: func private @row(
@@ -117,6 +118,7 @@ func.func private @odd(%x: tensor<4x33xbf16>, %w: tensor<33x2x32xbf16> {ktn.cons
 // TILES-SAME:    memref<2x32x2x16x2xbf16> {ktn.constant, ktn.packed = {block = 16 : i64, {{.+}} attributes {ktn.kernel = "tiles"}
 // TILES:         %[[SUMS:.+]] = memref.alloca() {{.+}} : memref<1024xf32>
 // TILES:         llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// TILES:         %[[KEPT:.+]] = memref.alloca() {{.+}} : memref<3xindex>
 // TILES:         scf.for %{{.+}} = %c0 to %{{.+}} step %c1 {
 // TILES-COUNT-4:   llvm.call_intrinsic "llvm.x86.tilezero"
 // TILES:           scf.for %{{.+}} = %c0 to %c64 step %c32
@@ -124,10 +126,17 @@ func.func private @odd(%x: tensor<4x33xbf16>, %w: tensor<33x2x32xbf16> {ktn.cons
 // TILES-COUNT-2:     llvm.call_intrinsic "llvm.x86.tdpbf16ps"
 // TILES:             llvm.call_intrinsic "llvm.x86.tileloadd64"
 // TILES-COUNT-2:     llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// TILES:             arith.muli %{{.+}}, %c4
+// TILES:             %[[IS_KEPT:.+]] = memref.load %[[KEPT]][%c0]
+// TILES:             %[[HAS:.+]] = arith.cmpi ne, %[[IS_KEPT]], %c0
+// TILES:             scf.if %[[HAS]] {
+// TILES:               scf.for
+// TILES:                 vector.load %[[SUMS]]
+// TILES:                 math.exp %{{.+}} : vector<64xf32>
 // TILES-COUNT-4:   llvm.call_intrinsic "llvm.x86.tilestored64"
-// TILES:           scf.for %{{.+}} = %c0 to %c32 step %c4
-// TILES:             vector.load %[[SUMS]]
-// TILES:             math.exp %{{.+}} : vector<64xf32>
+// TILES:           memref.store %c1, %[[KEPT]][%c0]
+// TILES:         scf.for %{{.+}} = %c0 to %c8
+// TILES:           vector.load %[[SUMS]]
 // TILES:         llvm.call_intrinsic "llvm.x86.tilerelease"
 func.func private @tiles(%x: tensor<32x64xbf16>, %w: tensor<64x2x32xbf16> {ktn.constant}, %out: tensor<32x32xf32>) -> tensor<32x32xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
