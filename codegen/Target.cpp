@@ -13,6 +13,11 @@
 
 #include <mutex>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 using namespace llvm;
 
 namespace keratin {
@@ -38,10 +43,27 @@ static void initializeLlvmTargets() {
   (void)done;
 }
 
+/// Whether the system gives this process the tile registers that the CPU has
+/// (TileCode.cpp): a sandbox may not, and code with them would be refused.
+static bool grantsTiles() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long request = 0x1023, tileData = 18;
+  return syscall(SYS_arch_prctl, request, tileData) == 0;
+#else
+  return false;
+#endif
+}
+
 /// Asked once: on a virtual machine each question to the CPU takes long.
 static const StringMap<bool, MallocAllocator> &hostFeatures() {
-  static const StringMap<bool, MallocAllocator> features =
-      sys::getHostCPUFeatures();
+  static const StringMap<bool, MallocAllocator> features = [] {
+    StringMap<bool, MallocAllocator> all = sys::getHostCPUFeatures();
+    if (all.lookup("amx-tile") && !grantsTiles())
+      for (auto &feature : all)
+        if (feature.first().starts_with("amx-"))
+          feature.second = false;
+    return all;
+  }();
   return features;
 }
 

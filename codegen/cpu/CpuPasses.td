@@ -45,7 +45,9 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
     of pairs of neighbours where `dots` says that the target has them; the right
     factor is packed in pairs then (codegen/cpu/PairPacking.h), `ktn.packed =
     {block, dim, outer, pairs}` and for gates `inner`. Tile registers are LLVM
-    intrinsics already.
+    intrinsics already. Where there are such, a product of f32 by many rows and
+    constant weights is computed in them as well, with each factor the sum of
+    three of bf16: its weights have `split`, too.
 
     Attention over more than `attention-keys` keys goes over them in blocks, with
     running maxima, totals and sums of values, where its rows are a softmax.
@@ -64,7 +66,7 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
   }];
   let options = [
     Option<"dots", "dots", "::keratin::DotUnit", "::keratin::DotUnit::None",
-           "what sums products of bf16",
+           "what sums products of bf16, and in tiles of f32",
            [{::llvm::cl::values(
              clEnumValN(::keratin::DotUnit::None, "none", "ordinary FMA"),
              clEnumValN(::keratin::DotUnit::Vectors, "vectors", "AVX512_BF16"),

@@ -221,7 +221,7 @@ int64_t DotEmitter::tilesAtOnce() {
 
 void DotEmitter::emitBlocks(Value left, Value right) {
   int64_t groups = tilesAtOnce();
-  if (sharesRows)
+  if (sharesRows && !plan.split)
     groups = std::min<int64_t>(groups, 4 * mostTiles());
   Value perRun = kernel.index(1);
   if (plan.runRows)
@@ -231,8 +231,9 @@ void DotEmitter::emitBlocks(Value left, Value right) {
                   kernel.index(height), /*rest=*/false);
   Value all = times(extentOf(outerRows()), perRun);
   std::pair<Value, Value> range = {kernel.index(0), all};
+  // Threads get equal shares of tiles, whatever the blocks are.
   if (sharesRows)
-    range = kernel.share(all, groups);
+    range = kernel.share(all, plan.split ? mostTiles() : groups);
   Value end = range.second;
   loop(range.first, end, groups, [&](Value first) {
     Value last = kernel.least(kernel.plus(first, kernel.index(groups)), end);
@@ -397,9 +398,11 @@ void DotEmitter::emitTiles(ArrayRef<Tile> places, ArrayRef<Value> lefts,
   finishTile(places[0], columns);
 }
 
-void emitDots(Kernel &kernel, linalg::GenericOp root, const DotPlan &plan,
+bool emitDots(Kernel &kernel, linalg::GenericOp root, const DotPlan &plan,
               ArrayRef<Output> outputs) {
-  DotEmitter(kernel, root, plan, outputs).run();
+  DotEmitter emitter(kernel, root, plan, outputs);
+  emitter.run();
+  return emitter.hasSharedColumns();
 }
 
 } // namespace keratin

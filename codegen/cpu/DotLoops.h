@@ -27,6 +27,8 @@ public:
   }
 
   void run();
+  /// Whether threads share blocks of columns.
+  bool hasSharedColumns() const { return sharesColumns; }
 
 private:
   using Then = llvm::function_ref<void(mlir::Value)>;

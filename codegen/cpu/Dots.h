@@ -67,8 +67,9 @@ struct DotPlan {
 std::optional<DotPlan> planDots(Kernel &kernel, mlir::linalg::GenericOp root,
                                 DotUnit unit, const VectorUnit &vectors);
 
-/// Emits `root` as `plan` says, and `outputs`, which follow from it.
-void emitDots(Kernel &kernel, mlir::linalg::GenericOp root, const DotPlan &plan,
+/// Emits `root` as `plan` says, and `outputs`, which follow from it. Says
+/// whether threads share the columns.
+bool emitDots(Kernel &kernel, mlir::linalg::GenericOp root, const DotPlan &plan,
               llvm::ArrayRef<Output> outputs);
 
 } // namespace keratin

@@ -138,17 +138,21 @@ static bool shift(Position &position, ArrayRef<int64_t> low) {
   return true;
 }
 
-/// The axis of the outputs that parts share.
-static std::optional<unsigned> sharedAxis(const Tiling &tiling,
-                                          const Output &output) {
-  if (!tiling.shared)
-    return std::nullopt;
-  unsigned loop = tiling.levels[*tiling.shared].loop;
+/// The axis of an output that a loop of the root goes along.
+static std::optional<unsigned> axisOf(unsigned loop, const Output &output) {
   for (auto [axis, expr] : llvm::enumerate(output.position))
     if (auto dim = dyn_cast<AffineDimExpr>(expr);
         dim && dim.getPosition() == loop)
       return axis;
   return std::nullopt;
+}
+
+/// The axis of the outputs that parts share.
+static std::optional<unsigned> sharedAxis(const Tiling &tiling,
+                                          const Output &output) {
+  if (!tiling.shared)
+    return std::nullopt;
+  return axisOf(tiling.levels[*tiling.shared].loop, output);
 }
 
 /// Emits `root` and what follows from it; false when no tile fits. Says which
@@ -175,7 +179,8 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
     return true;
   }
   if (byPairs) {
-    emitDots(kernel, root, *byPairs, outputs);
+    if (emitDots(kernel, root, *byPairs, outputs))
+      axis = axisOf(byPairs->lane, outputs.front());
     return true;
   }
   if (narrow) {
