@@ -335,7 +335,8 @@ void EmitTiles::runOnOperation() {
   };
   llvm::SmallDenseSet<Operation *> emitted;
   if (parallel && !littleCode)
-    emitted = shareRowsOfLoops(getOperation(), unit.secondCache(), emit);
+    emitted = shareRowsOfLoops(getOperation(), unit.secondCache(),
+                               dots == DotUnit::Tiles, emit);
   auto calls = firstCallsOf(getOperation());
   for (func::FuncOp func : kernelsInOrder(getOperation(), calls)) {
     if (emitted.contains(func))

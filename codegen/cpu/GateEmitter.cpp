@@ -123,7 +123,8 @@ void GateEmitter::run() {
   auto blocks = int64_t(llvm::divideCeil(units, int64_t(vectors) * lanes));
   if (canShareRows()) {
     std::tie(sharedFrom, sharedTo) = kernel.shareRows();
-    countTilesOfShare();
+    if (dots != DotUnit::Tiles)
+      countTilesOfShare();
     return emitBlocks(kernel.index(0), kernel.index(blocks));
   }
   if (kernel.pickShared({blocks})) {
@@ -236,7 +237,8 @@ void GateEmitter::emitRowsFrom(Value from, Value to, unsigned height,
 
 /// Whether threads are to share the rows.
 bool GateEmitter::canShareRows() {
-  return kernel.sharedRows() != 0 && gate == 1 && sumsInMemory &&
+  return kernel.sharedRows() != 0 && gate == 1 &&
+         (sumsInMemory || dots == DotUnit::Tiles) &&
          staticLoopExtent(root, 0) == kernel.sharedRows();
 }
 

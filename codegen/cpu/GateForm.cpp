@@ -233,6 +233,13 @@ bool GateMatcher::fitsTiles() {
     tileRows = int64_t(llvm::divideCeil(total, tiles));
     tilesAtOnce = tiles % 2 == 0 ? 2 : 1;
   }
+  // Threads share whole tiles.
+  if (kernel.sharedRows() != 0) {
+    tileRows = kernel.unitOfRows();
+    tilesAtOnce = 1;
+    if (tileRows != mostTileRows || total != kernel.sharedRows())
+      return false;
+  }
   return depth != 0 && tileRows >= 2 && products >= productsOfSetup &&
          startsFromZero(root) && !map.isFunctionOfDim(gate) &&
          llvm::all_of(map.getResults(), [&](AffineExpr expr) {
@@ -246,13 +253,15 @@ bool GateMatcher::fitsTiles() {
 /// more, and are in the second cache or meet many rows.
 bool GateMatcher::fitsSplit() {
   constexpr int64_t leastRows = 12, manyRows = 40, leastColumns = 64,
-                    nearBytes = 3 << 19;
+                    nearBytes = 3 << 19, mostStackBytes = 128 << 10;
   int64_t total = staticLoopExtent(root, gate - 1);
   int64_t elements = staticLoopExtent(root, reductions.back());
   bool isNear = gates * units * elements * 2 * splitParts <= nearBytes;
   return gate == 1 && reductions.size() == 1 && fillsSplitSteps(elements) &&
          !ShapedType::isDynamic(total) && gates * units >= leastColumns &&
-         total >= (isNear ? leastRows : manyRows);
+         total >= (isNear ? leastRows : manyRows) &&
+         (kernel.sharedRows() == 0 ||
+          total * elements * 2 * splitParts <= mostStackBytes);
 }
 
 /// Where there are tile registers, a dot product of lanes takes as long as two

@@ -57,7 +57,7 @@ private:
   int64_t pairsOfGate() const { return int64_t(vectors) * lanes * 2; }
 
   void emitTiledRows();
-  void emitTilesOf(mlir::Value all, mlir::Value last);
+  void emitTilesOf(mlir::Value begin, mlir::Value all, mlir::Value last);
   void sumTiles(llvm::ArrayRef<mlir::Value> firsts);
   void sumGates(llvm::ArrayRef<mlir::Value> firsts, int64_t from, int64_t to);
   void addStep(llvm::ArrayRef<mlir::Value> firsts, int64_t from, int64_t to,

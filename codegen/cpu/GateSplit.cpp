@@ -10,6 +10,7 @@
 #include "codegen/cpu/SplitTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -35,6 +36,14 @@ void GateEmitter::allocateSplit() {
   auto tiles =
       int64_t(llvm::divideCeil(staticLoopExtent(root, gate - 1), tileRows));
   int64_t elements = tiles * elementsOfSplitTile();
+  firstOfSplit = kernel.index(0);
+  // Threads that share rows share nothing else.
+  if (canShareRows()) {
+    splitMemory = memref::AllocaOp::create(
+        b, loc, MemRefType::get({elements}, b.getBF16Type()),
+        b.getI64IntegerAttr(64));
+    return;
+  }
   std::tie(splitMemory, firstOfSplit) = kernel.addScratch(
       b.getBF16Type(), elements,
       std::clamp<int64_t>(mostBytes / (2 * elements), fewest, most));
@@ -44,29 +53,34 @@ void GateEmitter::allocateSplit() {
 /// `emitTilesOf`.
 void GateEmitter::splitRows() {
   int64_t extent = staticLoopExtent(root, gate - 1);
-  emitTurns(
-      kernel, reader, kernel.index(0),
-      kernel.index(int64_t(llvm::divideCeil(extent, tileRows))), 1,
-      [&](Value tile) {
-        Value at = reader.at(canonical(reader.symbol(tile) * tileRows));
-        Value first = kernel.least(at, kernel.index(extent - tileRows));
-        Value to =
-            reader.at(canonical(reader.symbol(tile) * elementsOfSplitTile() +
-                                reader.symbol(firstOfSplit)));
-        emitTurns(kernel, reader, kernel.index(0), kernel.index(tileRows), 1,
-                  [&](Value row) {
-                    Position place = point(0, 0, 0);
-                    place[gate - 1] = reader.symbol(kernel.plus(first, row));
-                    place[reductions.back()] =
-                        getAffineConstantExpr(0, b.getContext());
-                    Value inTile =
-                        reader.at(canonical(reader.symbol(row) * splitDepth));
-                    splitRow(kernel, reader, kernel.memrefOf(factor->get()),
-                             reader.at(elementOfFactor(place)), splitMemory,
-                             kernel.plus(to, inTile), tileRows * splitDepth,
-                             staticLoopExtent(root, reductions.back()));
-                  });
-      });
+  Value begin = kernel.index(0);
+  Value end = kernel.index(int64_t(llvm::divideCeil(extent, tileRows)));
+  if (sharedFrom) {
+    auto tileOf = [&](Value row) {
+      return reader.at(canonical(reader.symbol(row).floorDiv(tileRows)));
+    };
+    begin = tileOf(sharedFrom);
+    end = tileOf(sharedTo);
+  }
+  emitTurns(kernel, reader, begin, end, 1, [&](Value tile) {
+    Value at = reader.at(canonical(reader.symbol(tile) * tileRows));
+    Value first = kernel.least(at, kernel.index(extent - tileRows));
+    Value to = reader.at(canonical(reader.symbol(tile) * elementsOfSplitTile() +
+                                   reader.symbol(firstOfSplit)));
+    emitTurns(kernel, reader, kernel.index(0), kernel.index(tileRows), 1,
+              [&](Value row) {
+                Position place = point(0, 0, 0);
+                place[gate - 1] = reader.symbol(kernel.plus(first, row));
+                place[reductions.back()] =
+                    getAffineConstantExpr(0, b.getContext());
+                Value inTile =
+                    reader.at(canonical(reader.symbol(row) * splitDepth));
+                splitRow(kernel, reader, kernel.memrefOf(factor->get()),
+                         reader.at(elementOfFactor(place)), splitMemory,
+                         kernel.plus(to, inTile), tileRows * splitDepth,
+                         staticLoopExtent(root, reductions.back()));
+              });
+  });
 }
 
 /// All steps of the gates from `from` to before `to`, of which the tiles of

@@ -22,10 +22,12 @@ namespace keratin {
 /// Rows in turns of some tiles. The last tile ends with the last row: what rows
 /// it has in common with the one before is summed up twice.
 void GateEmitter::emitTiledRows() {
+  if (sharedFrom)
+    return emitTilesOf(sharedFrom, sharedTo, sharedTo);
   Value all = kernel.loopExtent(root, gate - 1);
   int64_t extent = staticLoopExtent(root, gate - 1);
   if (!ShapedType::isDynamic(extent))
-    return emitTilesOf(all, kernel.index(extent - tileRows));
+    return emitTilesOf(kernel.index(0), all, kernel.index(extent - tileRows));
   // Fewer rows than a tile has are summed up in vectors.
   Value many = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, all,
                                      kernel.index(tileRows));
@@ -35,17 +37,17 @@ void GateEmitter::emitTiledRows() {
     b.setInsertionPointToStart(first ? branch.thenBlock() : branch.elseBlock());
     LaneReader::Scope scope(reader);
     if (first)
-      emitTilesOf(all,
+      emitTilesOf(kernel.index(0), all,
                   arith::SubIOp::create(b, loc, all, kernel.index(tileRows)));
     else
       emitRows();
   }
 }
 
-/// `last` is where the last tile of `all` rows begins.
-void GateEmitter::emitTilesOf(Value all, Value last) {
+/// Rows up to `all`; `last` is where the last tile may begin.
+void GateEmitter::emitTilesOf(Value begin, Value all, Value last) {
   int64_t rowsOfTurn = tileRows * tilesAtOnce;
-  emitTurns(kernel, reader, kernel.index(0), all, rowsOfTurn, [&](Value from) {
+  emitTurns(kernel, reader, begin, all, rowsOfTurn, [&](Value from) {
     SmallVector<Value> firsts;
     for (int64_t tile = 0; tile < tilesAtOnce; ++tile)
       firsts.push_back(

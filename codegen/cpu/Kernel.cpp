@@ -396,16 +396,17 @@ void Kernel::allowParts() {
   target.setType(b.getFunctionType(types, {}));
 }
 
-void Kernel::allowRows(int64_t rows, int64_t parts) {
+void Kernel::allowRows(int64_t rows, int64_t parts, int64_t unit) {
   rowsToShare = rows;
   partsOfRows = parts;
+  rowsOfUnit = unit;
   allowParts();
 }
 
 SmallVector<int64_t> Kernel::rowsOfCalls() const {
-  auto units = int64_t(llvm::divideCeil(rowsToShare, rowsAtOnce));
+  auto units = int64_t(llvm::divideCeil(rowsToShare, rowsOfUnit));
   auto boundary = [&](int64_t part) {
-    return std::min(units * part / partsOfRows * rowsAtOnce, rowsToShare);
+    return std::min(units * part / partsOfRows * rowsOfUnit, rowsToShare);
   };
   std::set<int64_t> counts;
   for (int64_t end = 1; end <= partsOfRows; ++end)
@@ -469,7 +470,7 @@ std::optional<unsigned> Kernel::pickShared(ArrayRef<int64_t> turns) const {
 
 std::pair<Value, Value> Kernel::shareRows() {
   sharesByRows = true;
-  return shareTurns(index(rowsToShare), rowsAtOnce);
+  return shareTurns(index(rowsToShare), rowsOfUnit);
 }
 
 std::pair<Value, Value> Kernel::share(Value extent, int64_t step) {

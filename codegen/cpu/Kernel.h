@@ -81,13 +81,14 @@ public:
   std::pair<mlir::Value, mlir::Value> share(mlir::Value extent, int64_t step);
   /// Lets the `parts` of the kernel be shares of the rows, axis 0, of all
   /// results, so that it meets in a part no row that another kernel with such
-  /// parts has made in another one. They begin at multiples of `rowsAtOnce`. To
+  /// parts has made in another one. They begin at multiples of `unit`. To
   /// be called in place of `allowParts`; emitters that share anything else, or
   /// have memory of their own, are not stopped (see `sharesRows`).
-  void allowRows(int64_t rows, int64_t parts);
+  void allowRows(int64_t rows, int64_t parts, int64_t unit);
   static constexpr int64_t rowsAtOnce = 4;
   /// How many rows there are to share; 0 where that was not asked for.
   int64_t sharedRows() const { return rowsToShare; }
+  int64_t unitOfRows() const { return rowsOfUnit; }
   /// The rows that a call has, and how many those may be, in order.
   std::pair<mlir::Value, mlir::Value> shareRows();
   llvm::SmallVector<int64_t> rowsOfCalls() const;
@@ -169,7 +170,7 @@ private:
   int64_t enoughParts = 0;
   bool takesPiece = false; ///< of scratch memory
   int64_t turns = 1;
-  int64_t rowsToShare = 0, partsOfRows = 0;
+  int64_t rowsToShare = 0, partsOfRows = 0, rowsOfUnit = rowsAtOnce;
   bool sharesByRows = false, sharesOtherwise = false;
   int64_t firstToAsk = 0, bytesToAsk = 0;
 };

@@ -8,6 +8,7 @@
 #include "codegen/cpu/SharedRows.h"
 
 #include "codegen/cpu/Classifier.h"
+#include "codegen/cpu/DotTiles.h"
 #include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/KernelForm.h"
 
@@ -300,12 +301,28 @@ bool RowLoop::matches() {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// Emits the kernels of the loop once more, for `parts` shares of its rows;
-/// none where one of them cannot be shared so.
+/// How the rows of a loop are shared: in so many parts of some whole units.
+struct Shares {
+  int64_t parts = 0, unit = 0;
+};
+
+static bool usesTileRegisters(func::FuncOp kernel) {
+  auto kind = kernel->getAttrOfType<StringAttr>(kernelAttr);
+  return kind && kind.getValue().starts_with("tiles");
+}
+
+/// Emits the kernels of the loop once more, for shares of its rows; none where
+/// one of them cannot be shared so. Units are tiles in tile registers, if there
+/// is a kernel that has such.
 static llvm::MapVector<StringRef, func::FuncOp>
-emitShared(const RowLoop &loop, SymbolTable &symbols, int64_t parts,
+emitShared(const RowLoop &loop, SymbolTable &symbols, Shares shares,
            llvm::function_ref<bool(Kernel &)> emit) {
   llvm::MapVector<StringRef, func::FuncOp> made;
+  auto forget = [&] {
+    for (auto &[name, other] : made)
+      symbols.erase(other);
+    made.clear();
+  };
   for (func::CallOp call : loop.kernelCalls()) {
     if (made.contains(call.getCallee()))
       continue;
@@ -314,7 +331,7 @@ emitShared(const RowLoop &loop, SymbolTable &symbols, int64_t parts,
     copy.setName((source.getName() + ".rows").str());
     symbols.insert(copy, Block::iterator(source));
     Kernel kernel(copy);
-    kernel.allowRows(loop.numRows(), parts);
+    kernel.allowRows(loop.numRows(), shares.parts, shares.unit);
     if (emit(kernel) && kernel.sharesRows()) {
       symbols.remove(copy); // the emitted one takes its place
       func::FuncOp emitted = kernel.finish();
@@ -324,15 +341,18 @@ emitShared(const RowLoop &loop, SymbolTable &symbols, int64_t parts,
     }
     kernel.discard();
     symbols.erase(copy);
-    for (auto &[name, other] : made)
-      symbols.erase(other);
-    return {};
+    forget();
+    return made;
   }
+  bool inTiles = llvm::any_of(
+      made, [](const auto &pair) { return usesTileRegisters(pair.second); });
+  if (inTiles != (shares.unit == mostTileRows))
+    forget();
   return made;
 }
 
 /// What ktn-plan-memory makes a row of the table of kernels of.
-static DictionaryAttr describe(const RowLoop &loop, int64_t parts) {
+static DictionaryAttr describe(const RowLoop &loop, Shares shares) {
   func::CallOp first = loop.kernelCalls().front();
   Builder b(first.getContext());
   SmallVector<int64_t> flops(2), bytes(2);
@@ -357,23 +377,34 @@ static DictionaryAttr describe(const RowLoop &loop, int64_t parts) {
   return b.getDictionaryAttr(
       {b.getNamedAttr("name", b.getStringAttr(name)),
        b.getNamedAttr("rows", b.getI64IntegerAttr(loop.numRows())),
-       b.getNamedAttr("unit", b.getI64IntegerAttr(Kernel::rowsAtOnce)),
-       b.getNamedAttr("parts", b.getI64IntegerAttr(parts)),
+       b.getNamedAttr("unit", b.getI64IntegerAttr(shares.unit)),
+       b.getNamedAttr("parts", b.getI64IntegerAttr(shares.parts)),
        b.getNamedAttr("flops", b.getDenseI64ArrayAttr(flops)),
        b.getNamedAttr("bytes", b.getDenseI64ArrayAttr(bytes))});
 }
 
-llvm::SmallDenseSet<Operation *>
-shareRowsOfLoops(ModuleOp module, int64_t cacheBytes,
-                 llvm::function_ref<bool(Kernel &)> emit) {
+/// In how many parts, some whole units of rows each; 1 where that would not be
+/// equal shares.
+static int64_t partsOf(const RowLoop &loop, int64_t unit) {
   // Few threads have the same number of shares each, of which one is worth
   // tiles of some rows.
-  constexpr int64_t fewestRows = 16, fewestShares = 4, mostShares = 64,
-                    enoughRows = 32;
-  auto isEven = [](int64_t rows, int64_t parts) {
-    int64_t most = mostOfThread(rows, Kernel::rowsAtOnce, parts, /*threads=*/2);
-    return most - rows / 2 <= rows / 20;
-  };
+  constexpr int64_t fewestShares = 4, mostShares = 64, enoughRows = 32;
+  int64_t rows = loop.numRows();
+  int64_t shares = std::clamp(rows / enoughRows, fewestShares, mostShares);
+  int64_t parts =
+      std::min({partsOfAll(loop.kernelCalls()), shares, rows / unit});
+  if (parts == 3)
+    parts = 2; // in equal shares for two threads
+  if (parts <= 1 || (unit == mostTileRows && rows % unit != 0))
+    return 1;
+  int64_t most = mostOfThread(rows, unit, parts, /*threads=*/2);
+  return most - rows / 2 <= rows / 20 ? parts : 1;
+}
+
+llvm::SmallDenseSet<Operation *>
+shareRowsOfLoops(ModuleOp module, int64_t cacheBytes, bool hasTiles,
+                 llvm::function_ref<bool(Kernel &)> emit) {
+  constexpr int64_t fewestRows = 16;
   llvm::SmallDenseSet<Operation *> emitted;
   SymbolTable symbols(module);
   SmallVector<scf::ForOp> loops;
@@ -383,17 +414,19 @@ shareRowsOfLoops(ModuleOp module, int64_t cacheBytes,
     if (!loop.matches() || loop.numRows() < fewestRows ||
         loop.weightBytes() > cacheBytes)
       continue;
-    int64_t shares =
-        std::clamp(loop.numRows() / enoughRows, fewestShares, mostShares);
-    int64_t parts = std::min(partsOfAll(loop.kernelCalls()), shares);
-    if (parts == 3)
-      parts = 2; // in equal shares for two threads
-    if (parts <= 1 || !isEven(loop.numRows(), parts))
-      continue;
-    auto made = emitShared(loop, symbols, parts, emit);
+    llvm::MapVector<StringRef, func::FuncOp> made;
+    for (int64_t unit : {mostTileRows, Kernel::rowsAtOnce}) {
+      Shares shares = {partsOf(loop, unit), unit};
+      if (shares.parts <= 1 || (unit == mostTileRows && !hasTiles))
+        continue;
+      made = emitShared(loop, symbols, shares, emit);
+      if (made.empty())
+        continue;
+      forOp->setAttr(sharedRowsAttr, describe(loop, shares));
+      break;
+    }
     if (made.empty())
       continue;
-    forOp->setAttr(sharedRowsAttr, describe(loop, parts));
     for (func::CallOp call : loop.kernelCalls())
       call.setCallee(made.lookup(call.getCallee()).getName());
     for (auto &[name, kernel] : made) {

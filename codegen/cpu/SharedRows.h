@@ -16,9 +16,10 @@ namespace keratin {
 ///
 /// Only where there is work enough for several threads, where rows are many
 /// enough for tiles, and where the second cache of each thread, `cacheBytes`,
-/// holds the weights of a turn.
+/// holds the weights of a turn. Where the target has tile registers,
+/// `hasTiles`, whole tiles of them are shared.
 llvm::SmallDenseSet<mlir::Operation *>
-shareRowsOfLoops(mlir::ModuleOp module, int64_t cacheBytes,
+shareRowsOfLoops(mlir::ModuleOp module, int64_t cacheBytes, bool hasTiles,
                  llvm::function_ref<bool(Kernel &)> emit);
 
 } // namespace keratin
