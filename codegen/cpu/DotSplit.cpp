@@ -55,7 +55,7 @@ void DotEmitter::pickSplitBlocks() {
 
 /// Memory for a block of rows, and for their sums, for each call.
 void DotEmitter::allocateSplit() {
-  constexpr int64_t mostBytes = 4 << 20, fewest = 2, most = 64;
+  constexpr int64_t mostBytes = 4 << 20, fewest = 2, most = 16;
   int64_t elements = splitTiles * elementsOfTile();
   if (stepsAtOnce != steps())
     elements += splitTiles * height * blocksOfAll() * plan.block * 2;

@@ -32,7 +32,7 @@ int64_t GateEmitter::elementsOfSplitTile() const {
 }
 
 void GateEmitter::allocateSplit() {
-  constexpr int64_t mostBytes = 4 << 20, fewest = 2, most = 64;
+  constexpr int64_t mostBytes = 4 << 20, fewest = 2, most = 16;
   auto tiles =
       int64_t(llvm::divideCeil(staticLoopExtent(root, gate - 1), tileRows));
   int64_t elements = tiles * elementsOfSplitTile();
