@@ -25,14 +25,8 @@ Array asF64(const Array &array) {
 /// Of f32 with any order of these sums it is 6e-8 to 5e-6.
 constexpr double mostError = 1.5e-6;
 
-struct Case {
-  const char *name;
-  K::Shape image; ///< batch, height, width, channels
-  int64_t filters;
-  int64_t stride = 1, window = 1;
-};
-
-class SplitProducts : public FormTest<Case> {
+/// Code for a machine with AMX, which is emulated where there is none.
+template <typename Case> class InTileRegisters : public FormTest<Case> {
 protected:
   void SetUp() override {
     // Emulation rounds nothing, but code of this shape has FMAs.
@@ -41,6 +35,18 @@ protected:
     settings.target = "x86_64-linux-gnu,sapphirerapids@x86-64-v3";
   }
 
+  K::CompileSettings settings;
+};
+
+struct Case {
+  const char *name;
+  K::Shape image; ///< batch, height, width, channels
+  int64_t filters;
+  int64_t stride = 1, window = 1;
+};
+
+class SplitProducts : public InTileRegisters<Case> {
+protected:
   K::Function layer(K::Shape image, const Array &weights, const Array &bias) {
     const Case &c = GetParam();
     K::Tensor x = K::placeholder(image, weights.dtype());
@@ -55,7 +61,6 @@ protected:
     return layer(input.shape(), asF64(weights), asF64(bias))({asF64(input)})[0];
   }
 
-  K::CompileSettings settings;
   Array weights = numbers({GetParam().window, GetParam().window,
                            GetParam().image[3], GetParam().filters});
   Array bias = numbers({GetParam().filters});
@@ -160,14 +165,8 @@ struct Gates {
   int64_t rows, inputs, units;
 };
 
-class SplitGates : public FormTest<Gates> {
+class SplitGates : public InTileRegisters<Gates> {
 protected:
-  void SetUp() override {
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-      GTEST_SKIP() << "needs x86-64-v3";
-    settings.target = "x86_64-linux-gnu,sapphirerapids@x86-64-v3";
-  }
-
   K::Function lstm(DType dtype) {
     const Gates &c = GetParam();
     auto constant = [&](const Array &array) {
@@ -190,7 +189,6 @@ protected:
     return K::function({x}, {K::rnn(step, x, {start, start}, {}).outputs});
   }
 
-  K::CompileSettings settings;
   Array weights = numbers({GetParam().inputs, 4 * GetParam().units});
   Array recurrent = numbers({GetParam().units, 4 * GetParam().units});
   Array zeros = Array(DType::Float32, {GetParam().rows, GetParam().units});
