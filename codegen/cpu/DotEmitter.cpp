@@ -133,6 +133,11 @@ void DotEmitter::run() {
   runs = runsOfSteps(known);
   turns.push_back(int64_t(llvm::divideCeil(plan.columns, plan.block)));
   std::optional<unsigned> shared = kernel.pickShared(turns);
+  // Few weights are better read by each thread than rows split by each.
+  constexpr int64_t enoughTurns = 4, fewBytes = 1 << 20;
+  if (shared && plan.split && turns[ofRows] >= enoughTurns &&
+      2 * parts() * depth() * blocksOfAll() * plan.block <= fewBytes)
+    shared = ofRows;
   sharesRows = shared == ofRows;
   sharesColumns = shared == plan.outer.size() + 1;
   if (shared && !sharesRows && !sharesColumns)
