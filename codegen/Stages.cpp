@@ -184,9 +184,9 @@ PipelineOptions pipelineOptions(const Target &target,
   result.winograd = options.winograd;
   result.precision = options.precision;
   result.dots = target.dots;
-  // Who has tile registers has such products in vectors, too (Target.cpp).
+  // Dot products in vectors are slow there (Target.cpp).
   if (target.dots == DotUnit::Tiles && !options.tiles)
-    result.dots = DotUnit::Vectors;
+    result.dots = DotUnit::None;
   result.unrollFactor = options.unrollFactor;
   result.checkpointEvery = options.checkpointEvery;
   result.evaluateConstants = std::move(evaluator);
