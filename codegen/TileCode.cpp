@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/TileCode.h"
 
+#include "passes/Pipelines.h"
+
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 
@@ -16,7 +18,7 @@ namespace keratin {
 bool usesTiles(const ModelSignature &model) {
   return any_of(model.functions, [](const Signature &function) {
     return any_of(function.kernels, [](const KernelRow &kernel) {
-      return StringRef(kernel.op).starts_with("tiles");
+      return isInTileRegisters(kernel.op);
     });
   });
 }

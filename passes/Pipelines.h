@@ -54,6 +54,12 @@ enum class DotUnit {
   Tiles    ///< tile registers (AMX)
 };
 
+/// Whether kernels of this kind (`ktn.kernel`) are code with tile registers,
+/// for which the system has to be asked.
+inline bool isInTileRegisters(llvm::StringRef kind) {
+  return kind.starts_with("tiles");
+}
+
 struct PipelineOptions {
   /// False is -O0: every stage, but no fusion, no tiles, no own mathematics.
   bool optimize = true;

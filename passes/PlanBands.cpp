@@ -1,6 +1,7 @@
 //===- PlanBands.cpp - loops that are functions of their own --------------===//
 #include "passes/Bands.h"
 #include "passes/BatchSizes.h"
+#include "passes/Pipelines.h"
 #include "passes/PlanRewriter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,7 +45,7 @@ void PlanRewriter::describeLoop(scf::ForOp loop, DictionaryAttr fields,
     auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
         call, call.getCalleeAttr());
     if (auto own = callee->getAttrOfType<StringAttr>("ktn.kernel"))
-      kind = own.getValue().starts_with("tiles") ? own : kind;
+      kind = isInTileRegisters(own.getValue()) ? own : kind;
   });
   auto field = [&](llvm::StringRef name, Attribute otherwise) {
     Attribute known = fields ? fields.get(name) : Attribute();

@@ -24,6 +24,8 @@ namespace keratin {
 //===----------------------------------------------------------------------===//
 
 Value DotEmitter::times(Value value, int64_t factor) {
+  if (factor == 0)
+    return kernel.index(0);
   if (std::optional<int64_t> known = getConstantIntValue(value))
     return kernel.index(*known * factor);
   if (factor == 1)
@@ -175,17 +177,20 @@ void DotEmitter::emitHeight(int64_t rows) {
     configureTiles(kernel, shape, height, plan.step);
     forgetKept();
   }
+  Value left = kernel.index(plan.start), right = kernel.index(plan.rightStart);
+  // Rows that are split are split once for all columns.
   if (plan.split)
-    return emitBlocks(kernel.index(plan.start), kernel.index(0));
-  emitOuter(plan.outer, kernel.index(plan.start),
-            kernel.index(plan.rightStart));
+    return emitBlocks(left, right);
+  emitOuter(plan.outer, left, right,
+            [&](Value left, Value right) { emitBlocks(left, right); });
 }
 
-/// Loops that both factors have; `left` and `right` are where their elements
-/// are, but for a packed factor `right` is its number.
-void DotEmitter::emitOuter(ArrayRef<unsigned> loops, Value left, Value right) {
+/// Loops outside of rows and columns; `left` and `right` are where the elements
+/// of both factors are, but for a packed factor `right` is its number.
+void DotEmitter::emitOuter(ArrayRef<unsigned> loops, Value left, Value right,
+                           llvm::function_ref<void(Value, Value)> body) {
   if (loops.empty())
-    return emitBlocks(left, right);
+    return body(left, right);
   unsigned outer = loops[0];
   Value turns = kernel.loopExtent(root, outer);
   std::pair<Value, Value> range = {kernel.index(0), turns};
@@ -196,7 +201,8 @@ void DotEmitter::emitOuter(ArrayRef<unsigned> loops, Value left, Value right) {
     emitOuter(
         loops.drop_front(), kernel.plus(left, times(iv, plan.strides[outer])),
         plan.panel ? kernel.plus(right, times(iv, plan.rightStrides[outer]))
-                   : kernel.plus(times(right, extent(outer)), iv));
+                   : kernel.plus(times(right, extent(outer)), iv),
+        body);
   });
 }
 
@@ -336,14 +342,21 @@ DotEmitter::Tile DotEmitter::tileAt(Value number) {
   return {outer, early, arith::SubIOp::create(b, loc, first, early)};
 }
 
+/// Where the left factor is at the present turns of `loops`, when `left` is
+/// where it is at their first ones.
+Value DotEmitter::placeAt(ArrayRef<unsigned> loops, Value left) {
+  for (unsigned loop : loops)
+    left = kernel.plus(left,
+                       times(reader.at(getAffineDimExpr(loop, b.getContext())),
+                             plan.strides[loop]));
+  return left;
+}
+
 /// Where the left factor has the first row of `tile`.
 Value DotEmitter::placeOf(const Tile &tile, Value left) {
   LaneReader::Scope scope(reader);
   bindLoops(outerRows(), tile.outer);
-  for (unsigned loop : outerRows())
-    left = kernel.plus(left,
-                       times(reader.at(getAffineDimExpr(loop, b.getContext())),
-                             plan.strides[loop]));
+  left = placeAt(outerRows(), left);
   if (plan.run == 0)
     return left;
   return kernel.plus(left, times(tile.first, plan.strides[plan.rows.back()]));

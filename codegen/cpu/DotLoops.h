@@ -66,7 +66,8 @@ private:
   void layOut();
   void emitHeight(int64_t rows);
   void emitOuter(llvm::ArrayRef<unsigned> loops, mlir::Value left,
-                 mlir::Value right);
+                 mlir::Value right,
+                 llvm::function_ref<void(mlir::Value, mlir::Value)> body);
   void emitBlocks(mlir::Value left, mlir::Value right);
   void emitColumns(mlir::Value first, mlir::Value last, mlir::Value left,
                    mlir::Value right);
@@ -100,11 +101,10 @@ private:
     return blocks;
   }
   int64_t tilesAtOnce();
+  mlir::Value placeAt(llvm::ArrayRef<unsigned> loops, mlir::Value left);
   mlir::Value placeOf(const Tile &tile, mlir::Value left);
   void pickSplitBlocks();
   void allocateSplit();
-  void emitSplitOuter(llvm::ArrayRef<unsigned> loops, mlir::Value right,
-                      Then body);
   void emitSplitBlocks(mlir::Value first, mlir::Value last, mlir::Value left);
   void splitRows(mlir::Value first, mlir::Value last, mlir::Value left);
   void splitRun(mlir::Value place, mlir::Value to);

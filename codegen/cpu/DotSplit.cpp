@@ -8,9 +8,7 @@
 #include "codegen/cpu/SplitTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -55,30 +53,10 @@ void DotEmitter::pickSplitBlocks() {
 
 /// Memory for a block of rows, and for their sums, for each call.
 void DotEmitter::allocateSplit() {
-  constexpr int64_t mostBytes = 4 << 20, fewest = 2, most = 16;
   int64_t elements = splitTiles * elementsOfTile();
   if (stepsAtOnce != steps())
     elements += splitTiles * height * blocksOfAll() * plan.block * 2;
-  std::tie(split, firstOfSplit) = kernel.addScratch(
-      b.getBF16Type(), elements,
-      std::clamp<int64_t>(mostBytes / (2 * elements), fewest, most));
-}
-
-/// Loops that only columns have; `number` counts the turns that are done.
-void DotEmitter::emitSplitOuter(ArrayRef<unsigned> loops, Value number,
-                                Then body) {
-  if (loops.empty())
-    return body(number);
-  unsigned outer = loops[0];
-  std::pair<Value, Value> range = {kernel.index(0),
-                                   kernel.index(extent(outer))};
-  if (sharedOuter && plan.outer[*sharedOuter] == outer)
-    range = kernel.share(range.second, 1);
-  loop(range.first, range.second, 1, [&](Value iv) {
-    reader.bind(outer, iv);
-    emitSplitOuter(loops.drop_front(),
-                   kernel.plus(times(number, extent(outer)), iv), body);
-  });
+  std::tie(split, firstOfSplit) = addSplitScratch(kernel, elements);
 }
 
 /// The tiles of rows from `first` to before `last`, block by block of the sum.
@@ -89,10 +67,11 @@ void DotEmitter::emitSplitBlocks(Value first, Value last, Value left) {
          blockOfSum = block;
          splitRows(first, last,
                    kernel.plus(left, times(block, stepsAtOnce * splitDepth)));
-         emitSplitOuter(plan.outer, kernel.index(0), [&](Value number) {
-           outerNumber = number;
-           emitColumns(first, last, left, number);
-         });
+         emitOuter(plan.outer, left, kernel.index(0),
+                   [&](Value left, Value number) {
+                     outerNumber = number;
+                     emitColumns(first, last, left, number);
+                   });
        });
 }
 
@@ -106,12 +85,8 @@ void DotEmitter::splitRows(Value first, Value last, Value left) {
       LaneReader::Scope scope(reader);
       bindLoops(outerRows(), tile.outer);
       bindLoops(runRows(), kernel.plus(tile.first, row));
-      Value place = left;
-      for (unsigned loop : plan.rows)
-        place = kernel.plus(
-            place, times(reader.at(getAffineDimExpr(loop, b.getContext())),
-                         plan.strides[loop]));
-      splitRun(place, kernel.plus(to, times(row, splitDepth)));
+      splitRun(placeAt(plan.rows, left),
+               kernel.plus(to, times(row, splitDepth)));
     });
   });
 }
@@ -124,14 +99,9 @@ void DotEmitter::splitRun(Value place, Value to) {
   loop(kernel.index(0), extentOf(outer), 1, [&](Value run) {
     LaneReader::Scope scope(reader);
     bindLoops(outer, run);
-    Value from = place;
-    for (unsigned loop : outer)
-      from = kernel.plus(
-          from, times(reader.at(getAffineDimExpr(loop, b.getContext())),
-                      plan.strides[loop]));
     int64_t elements =
         stepsAtOnce == steps() ? plan.depth : stepsAtOnce * splitDepth;
-    splitRow(kernel, reader, leftMemory, from, split,
+    splitRow(kernel, reader, leftMemory, placeAt(outer, place), split,
              kernel.plus(to, times(run, elements / splitDepth * perStep)),
              height * splitDepth, elements);
   });

@@ -260,8 +260,8 @@ bool GateMatcher::fitsSplit() {
   return gate == 1 && reductions.size() == 1 && fillsSplitSteps(elements) &&
          !ShapedType::isDynamic(total) && gates * units >= leastColumns &&
          total >= (isNear ? leastRows : manyRows) &&
-         (kernel.sharedRows() == 0 ||
-          total * elements * 2 * splitParts <= mostStackBytes);
+         total * elements * 2 * splitParts <=
+             (kernel.sharedRows() == 0 ? mostSplitBytes : mostStackBytes);
 }
 
 /// Where there are tile registers, a dot product of lanes takes as long as two

@@ -32,7 +32,6 @@ int64_t GateEmitter::elementsOfSplitTile() const {
 }
 
 void GateEmitter::allocateSplit() {
-  constexpr int64_t mostBytes = 4 << 20, fewest = 2, most = 16;
   auto tiles =
       int64_t(llvm::divideCeil(staticLoopExtent(root, gate - 1), tileRows));
   int64_t elements = tiles * elementsOfSplitTile();
@@ -44,9 +43,7 @@ void GateEmitter::allocateSplit() {
         b.getI64IntegerAttr(64));
     return;
   }
-  std::tie(splitMemory, firstOfSplit) = kernel.addScratch(
-      b.getBF16Type(), elements,
-      std::clamp<int64_t>(mostBytes / (2 * elements), fewest, most));
+  std::tie(splitMemory, firstOfSplit) = addSplitScratch(kernel, elements);
 }
 
 /// Splits the rows of all tiles. The last one ends with the last row, as in

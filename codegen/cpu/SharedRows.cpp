@@ -11,6 +11,7 @@
 #include "codegen/cpu/DotTiles.h"
 #include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/KernelForm.h"
+#include "passes/Pipelines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -306,11 +307,6 @@ struct Shares {
   int64_t parts = 0, unit = 0;
 };
 
-static bool usesTileRegisters(func::FuncOp kernel) {
-  auto kind = kernel->getAttrOfType<StringAttr>(kernelAttr);
-  return kind && kind.getValue().starts_with("tiles");
-}
-
 /// Emits the kernels of the loop once more, for shares of its rows; none where
 /// one of them cannot be shared so. Units are tiles in tile registers, if there
 /// is a kernel that has such.
@@ -344,8 +340,10 @@ emitShared(const RowLoop &loop, SymbolTable &symbols, Shares shares,
     forget();
     return made;
   }
-  bool inTiles = llvm::any_of(
-      made, [](const auto &pair) { return usesTileRegisters(pair.second); });
+  bool inTiles = llvm::any_of(made, [](auto &pair) {
+    auto kind = pair.second->template getAttrOfType<StringAttr>(kernelAttr);
+    return kind && isInTileRegisters(kind.getValue());
+  });
   if (inTiles != (shares.unit == mostTileRows))
     forget();
   return made;

@@ -18,6 +18,13 @@ bool fillsSplitSteps(int64_t depth) {
   return whole * 4 <= depth * 5;
 }
 
+std::pair<Value, Value> addSplitScratch(Kernel &kernel, int64_t elements) {
+  constexpr int64_t fewest = 2, most = 16;
+  return kernel.addScratch(
+      kernel.builder().getBF16Type(), elements,
+      std::clamp<int64_t>(mostSplitBytes / (2 * elements), fewest, most));
+}
+
 Value loadPadded(Kernel &kernel, Value memref, Value place, Type element,
                  int64_t width, int64_t padded) {
   OpBuilder &b = kernel.builder();

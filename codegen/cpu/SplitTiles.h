@@ -21,6 +21,13 @@ namespace keratin {
 /// Whether steps of a sum of `depth` elements would be mostly full.
 bool fillsSplitSteps(int64_t depth);
 
+/// Bytes of split rows that all calls of a kernel have together, if it is done
+/// in more than two parts.
+inline constexpr int64_t mostSplitBytes = 4 << 20;
+/// `Kernel::addScratch` for so many numbers of bf16 in each call.
+std::pair<mlir::Value, mlir::Value> addSplitScratch(Kernel &kernel,
+                                                    int64_t elements);
+
 /// `width` elements, and zeros behind them.
 mlir::Value loadPadded(Kernel &kernel, mlir::Value memref, mlir::Value place,
                        mlir::Type element, int64_t width, int64_t padded);

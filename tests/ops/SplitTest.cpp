@@ -25,18 +25,15 @@ Array asF64(const Array &array) {
 /// Of f32 with any order of these sums it is 6e-8 to 5e-6.
 constexpr double mostError = 1.5e-6;
 
-/// Code for a machine with AMX, which is emulated where there is none.
-template <typename Case> class InTileRegisters : public FormTest<Case> {
-protected:
-  void SetUp() override {
-    // Emulation rounds nothing, but code of this shape has FMAs.
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-      GTEST_SKIP() << "needs x86-64-v3";
-    settings.target = "x86_64-linux-gnu,sapphirerapids@x86-64-v3";
-  }
-
+/// Code for a machine with AMX, which is emulated where there is none. That
+/// rounds nothing, but code of this shape has FMAs; machines without compute
+/// the same in code of their own.
+K::CompileSettings inTileRegisters() {
   K::CompileSettings settings;
-};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    settings.target = "x86_64-linux-gnu,sapphirerapids@x86-64-v3";
+  return settings;
+}
 
 struct Case {
   const char *name;
@@ -45,7 +42,7 @@ struct Case {
   int64_t stride = 1, window = 1;
 };
 
-class SplitProducts : public InTileRegisters<Case> {
+class SplitProducts : public FormTest<Case> {
 protected:
   K::Function layer(K::Shape image, const Array &weights, const Array &bias) {
     const Case &c = GetParam();
@@ -83,7 +80,7 @@ TEST_P(SplitProducts, AreAsExactAsF32) {
   for (const K::Shape &image : {open, GetParam().image}) {
     K::Function function = layer(image);
     std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
-    function.configure(settings);
+    function.configure(inTileRegisters());
     EXPECT_LE(relativeError(function(inputs)[0], exactResult(inputs[0])),
               mostError);
     expectSameBitsOnThreads(function, inputs);
@@ -97,7 +94,7 @@ TEST_P(SplitProducts, AreOfNumbersOfAnySize) {
     std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
     for (int64_t index = 0; index < inputs[0].size(); ++index)
       inputs[0].set(index, inputs[0].at(index) * double(scale));
-    function.configure(settings);
+    function.configure(inTileRegisters());
     EXPECT_LE(relativeError(function(inputs)[0], exactResult(inputs[0])),
               mostError)
         << scale;
@@ -107,7 +104,7 @@ TEST_P(SplitProducts, AreOfNumbersOfAnySize) {
 /// What has no parts makes its own row not a number, and no other one.
 TEST_P(SplitProducts, OfInfinitiesAreNoNumbers) {
   K::Function function = layer(GetParam().image);
-  function.configure(settings);
+  function.configure(inTileRegisters());
   std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
   Array finite = function(inputs)[0];
   inputs[0].set(0, INFINITY);
@@ -138,8 +135,6 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Columns of several axes, as those of heads: rows are split once for all.
 TEST(SplitHeads, AreAsExactAsF32) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-    GTEST_SKIP() << "needs x86-64-v3";
   Array weights(DType::Float32, {5, 128, 72});
   for (int64_t index = 0; index < weights.size(); ++index)
     weights.set(index, double(index * 7919 % 2003) / 1001 - 1);
@@ -150,10 +145,8 @@ TEST(SplitHeads, AreAsExactAsF32) {
   Array rows(DType::Float32, {2, 50, 128});
   for (int64_t index = 0; index < rows.size(); ++index)
     rows.set(index, double(index * 104729 % 1999) / 1000 - 1);
-  K::CompileSettings settings;
-  settings.target = "x86_64-linux-gnu,sapphirerapids@x86-64-v3";
   K::Function function = product(weights);
-  function.configure(settings);
+  function.configure(inTileRegisters());
   Array exact = product(asF64(weights))({asF64(rows)})[0];
   EXPECT_LE(relativeError(function({rows})[0], exact), mostError);
   expectSameBitsOnThreads(function, {rows});
@@ -165,7 +158,7 @@ struct Gates {
   int64_t rows, inputs, units;
 };
 
-class SplitGates : public InTileRegisters<Gates> {
+class SplitGates : public FormTest<Gates> {
 protected:
   K::Function lstm(DType dtype) {
     const Gates &c = GetParam();
@@ -201,7 +194,7 @@ TEST_P(SplitGates, AreAsExactAsF32) {
   std::vector<std::string> ops = kernelOps(function, options);
   EXPECT_NE(std::count(ops.begin(), ops.end(), "tiles6"), 0)
       << testing::PrintToString(ops);
-  function.configure(settings);
+  function.configure(inTileRegisters());
   std::vector<Array> inputs = inputsOf(function, GetParam().rows);
   Array exact = lstm(DType::Float64)({asF64(inputs[0])})[0];
   EXPECT_LE(relativeError(function(inputs)[0], exact), 5e-6);
