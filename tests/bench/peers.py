@@ -73,8 +73,13 @@ def make_model(arguments, name):
     def make(script, arguments, product):
         if not os.path.exists(os.path.join(directory, product)):
             print(f"making {name}/{product}", file=sys.stderr, flush=True)
-            subprocess.run([environment(build, "export"), script, *arguments],
-                           check=True, stdout=subprocess.DEVNULL)
+            python = environment(build, "export")
+            try:
+                subprocess.run([python, script, *arguments], check=True,
+                               stdout=subprocess.DEVNULL)
+            except subprocess.CalledProcessError:
+                raise Failure(f"{os.path.basename(script)} makes no "
+                              f"{product} of it, see above") from None
 
     if own:
         make(os.path.join(HERE, "reference.py"), [directory], "reference.npz")
@@ -341,11 +346,16 @@ def main():
     # Of several cores one could be disturbed and another not.
     core = None if arguments.threads > 1 else Core(os.path.join(
         arguments.build, "tests", "bench", "additions.so"))
+    failed = False
     for name in arguments.models or names:
         scratch = tempfile.mkdtemp(prefix="keratin-peers-")
         try:
             results["models"][name] = measure_model(
                 arguments, name, scratch, core)
+        except Failure as failure:
+            failed = True
+            print(f"{name}: {failure}", file=sys.stderr, flush=True)
+            continue
         finally:
             shutil.rmtree(scratch)
         with open(path, "w") as file:
@@ -355,6 +365,8 @@ def main():
     if arguments.plot:
         subprocess.run([environment(arguments.build, "plot"),
                         os.path.join(HERE, "plot.py"), path], check=True)
+    if failed:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":
