@@ -81,6 +81,9 @@ struct CompileOptions {
   WeightsPlacement weights = WeightsPlacement::Embed;
   Winograd winograd = Winograd::Auto; ///< at -O0 there is none
   bool tiles = true; ///< use tile registers where the target has them
+  /// Let weights that one row meets be integers of 24 bits where that is
+  /// faster; at -O0 none are.
+  bool weights24 = true;
   /// What factors of products are rounded to; at -O0 as well.
   Precision precision = Precision::F32;
   /// Threads that the code is for: 1, or any number for 0 and more; the default

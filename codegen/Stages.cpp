@@ -179,6 +179,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.fetchesAhead = target.fetchesAhead;
   result.oneRun = target.oneRun;
   result.halfUnits = target.halfUnits;
+  result.weights24 = target.weights24 && options.weights24;
   result.storesAtOnce = target.storesAtOnce;
   result.halves = target.halves;
   result.winograd = options.winograd;

@@ -30,6 +30,7 @@ struct CodeShape {
   bool avx512 = false;
   bool divides = false;      ///< a vector in less time than four products
   bool fetchesAhead = false; ///< runs of memory, without being asked
+  bool weights24 = false;    ///< one row meets them sooner than f32
   bool oneRun = false;       ///< of weights comes sooner than several do
   bool halfUnits = false;    ///< half a vector takes half the time of a vector
   unsigned storesAtOnce = 0; ///< that do not hold up products; 0: any number

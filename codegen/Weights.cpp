@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/Packing.h"
 #include "codegen/cpu/PairPacking.h"
+#include "codegen/cpu/Weights24.h"
 #include "codegen/cpu/WinogradMath.h"
 #include "keratin/abi.h"
 
@@ -144,6 +145,31 @@ static LogicalResult copyPairs(ElementsAttr elements, DictionaryAttr packing,
   return success();
 }
 
+/// Integers of 24 bits, as `packing`, `{columns24, inner, sums, type}`, asks.
+static LogicalResult copy24(ElementsAttr elements, DictionaryAttr packing,
+                            MutableArrayRef<char> out) {
+  auto columns = packing.getAs<IntegerAttr>("columns24");
+  auto sums = packing.getAs<DenseI64ArrayAttr>("sums");
+  auto inner = packing.getAs<DenseI64ArrayAttr>("inner");
+  auto typeAttr = packing.getAs<TypeAttr>("type");
+  auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
+                       : RankedTensorType();
+  if (!columns || !sums || !inner || !type || !type.hasStaticShape() ||
+      type.getNumElements() == 0 ||
+      type.getNumElements() != elements.getNumElements())
+    return failure();
+  Packing24 order = {columns.getInt(), llvm::to_vector(sums.asArrayRef()),
+                     llvm::to_vector(inner.asArrayRef())};
+  if (!isValid(order, type) || !fills(packedType(type, order), out))
+    return failure();
+  std::vector<char> copy;
+  FailureOr<ArrayRef<char>> plain = bytesOf(elements, type, copy);
+  if (failed(plain))
+    return failure();
+  pack24(*plain, type, order, out);
+  return success();
+}
+
 /// Elements in the order that `packing`, `{block, dim, type}` and where it has
 /// them `outer` and `interleaved`, asks for.
 static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
@@ -152,6 +178,8 @@ static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
     return copyTransformed(elements, packing, out);
   if (packing.contains("pairs"))
     return copyPairs(elements, packing, out);
+  if (packing.contains("columns24"))
+    return copy24(elements, packing, out);
   auto dim = packing.getAs<IntegerAttr>("dim");
   auto block = packing.getAs<IntegerAttr>("block");
   auto typeAttr = packing.getAs<TypeAttr>("type");

@@ -54,6 +54,10 @@ CompileOptions compileOptions(const CompileSettings &settings,
   if (settings.tiles != "auto" && settings.tiles != "off")
     throw Error("tiles are '" + settings.tiles + "' but must be auto or off");
   options.tiles = settings.tiles == "auto";
+  if (settings.weights24 != "auto" && settings.weights24 != "off")
+    throw Error("weights24 is '" + settings.weights24 +
+                "' but must be auto or off");
+  options.weights24 = settings.weights24 == "auto";
   std::string precision =
       settings.precision.empty() ? compute_precision() : settings.precision;
   options.precision = require(parsePrecision(precision), "precision", precision,

@@ -84,6 +84,9 @@ struct PipelineOptions {
   bool oneRun = false;
   /// Whether half a vector takes half the time of a vector there.
   bool halfUnits = false;
+  /// Whether weights that one row of a product meets may be integers of 24 bits
+  /// with a scale for each column.
+  bool weights24 = false;
   /// How many stores in a row do not hold up products behind them; 0 for any.
   unsigned storesAtOnce = 0;
   /// Whether instructions convert between f16 and f32.

@@ -50,6 +50,14 @@ void addTilesOption(CLI::App &app, std::string &tiles) {
       ->capture_default_str();
 }
 
+void addWeights24Option(CLI::App &app, std::string &weights24) {
+  app.add_option("--weights24", weights24,
+                 "weights that one row is multiplied by as integers of 24 bits "
+                 "with a scale for each column, where the target is faster so")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->capture_default_str();
+}
+
 void addThreadsOption(CLI::App &app, int &threads, const std::string &what) {
   app.add_option("--threads", threads, what)
       ->check(CLI::Range(1, KTN_MAX_THREADS));

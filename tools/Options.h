@@ -25,6 +25,8 @@ void addOptimizationFlags(CLI::App &app, bool &optimize);
 void addWinogradOption(CLI::App &app, std::string &winograd);
 /// --tiles: auto or off.
 void addTilesOption(CLI::App &app, std::string &tiles);
+/// --weights24: auto or off.
+void addWeights24Option(CLI::App &app, std::string &weights24);
 /// --threads, a number from 1.
 void addThreadsOption(CLI::App &app, int &threads, const std::string &what);
 /// --target, "native" unless it is given, whatever Keras' configuration says.

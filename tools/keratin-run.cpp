@@ -289,6 +289,7 @@ static void checkOptions(const CLI::App &app, const std::string &model) {
   if (isCompiled)
     for (const char *name :
          {"-O", "--target", "--precision", "--winograd", "--tiles",
+          "--weights24",
           "--unroll-factor", "--checkpoint-every"})
       if (app.get_option(name)->count() > 0)
         throw Error(model + ": is compiled already: give " + name +
@@ -330,6 +331,7 @@ int main(int argc, char **argv) try {
   addPrecisionOption(app, given.settings.precision);
   addWinogradOption(app, given.settings.winograd);
   addTilesOption(app, given.settings.tiles);
+  addWeights24Option(app, given.settings.weights24);
   addLoopOptions(app, given.settings);
   addCacheOptions(app);
   app.add_option("--repeat", given.repeat, "runs to measure")

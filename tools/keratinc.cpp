@@ -82,6 +82,7 @@ int main(int argc, char **argv) try {
   addPrecisionOption(app, options.precision);
   addWinogradOption(app, options.winograd);
   addTilesOption(app, options.tiles);
+  addWeights24Option(app, options.weights24);
   addLoopOptions(app, options);
   addCacheOptions(app);
   app.add_flag("--profile", options.profile,

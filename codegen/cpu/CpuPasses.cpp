@@ -21,6 +21,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   tiles.fetchesAhead = options.fetchesAhead;
   tiles.oneRun = options.oneRun;
   tiles.halfUnits = options.halfUnits;
+  tiles.weights24 = options.weights24;
   tiles.storesAtOnce = options.storesAtOnce;
   tiles.parallel = options.parallel;
   tiles.winograd = options.winograd;

@@ -83,6 +83,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "weights of one row come sooner as one run of memory">,
     Option<"halfUnits", "half-units", "bool", "false",
            "half a vector takes the target half the time of a vector">,
+    Option<"weights24", "weights24", "bool", "false",
+           "weights that one row of a product meets may have 24 bits">,
     Option<"storesAtOnce", "stores-at-once", "unsigned", "0",
            "stores in a row that do not hold up products; 0 for any number">,
     Option<"parallel", "parallel", "bool", "false",

@@ -7,6 +7,7 @@
 #include "codegen/cpu/KernelCalls.h"
 #include "codegen/cpu/KernelForm.h"
 #include "codegen/cpu/NarrowProducts.h"
+#include "codegen/cpu/OneRow.h"
 #include "codegen/cpu/PlainLoops.h"
 #include "codegen/cpu/RowEmitter.h"
 #include "codegen/cpu/SharedRows.h"
@@ -20,6 +21,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -187,6 +189,11 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
     emitNarrow(kernel, root, *narrow, outputs);
     return true;
   }
+  if (auto oneRow = planOneRow(kernel, root, unit)) {
+    emitOneRow(kernel, root, *oneRow, outputs);
+    axis = axisOf(oneRow->lane, outputs.front());
+    return true;
+  }
   std::optional<Tiling> tiling =
       tilingOf(kernel, root, unit, holdsSums(root, outputs));
   if (!tiling)
@@ -290,6 +297,30 @@ static void findSharedColumns(Kernel &kernel, func::CallOp call) {
         kernel.setSharedColumns(number);
 }
 
+/// The constants that the arguments of a kernel are in all its calls, by their
+/// numbers.
+using ValuesOfArguments = std::map<unsigned, SmallVector<ElementsAttr>>;
+
+/// By the names of kernels.
+static llvm::StringMap<ValuesOfArguments> valuesOfKernels(ModuleOp module) {
+  llvm::StringMap<ValuesOfArguments> values;
+  llvm::StringMap<unsigned> calls;
+  module.walk([&](func::CallOp call) {
+    ++calls[call.getCallee()];
+    for (auto [number, operand] : llvm::enumerate(call.getOperands())) {
+      ElementsAttr value;
+      if (matchPattern(operand, m_Constant(&value)))
+        values[call.getCallee()][unsigned(number)].push_back(value);
+    }
+  });
+  for (auto &entry : values)
+    for (auto it = entry.getValue().begin(); it != entry.getValue().end();)
+      it = it->second.size() == calls.lookup(entry.getKey())
+               ? std::next(it)
+               : entry.getValue().erase(it);
+  return values;
+}
+
 /// Bytes of the constants that kernels are called with.
 static uint64_t bytesOfWeights(ModuleOp module) {
   uint64_t bytes = 0;
@@ -313,11 +344,15 @@ void EmitTiles::runOnOperation() {
   unit.fetchesAhead = fetchesAhead;
   unit.oneRun = oneRun;
   unit.halfUnits = halfUnits;
+  unit.weights24 = weights24;
   unit.storesAtOnce = storesAtOnce;
   unit.bytesOfWeights = bytesOfWeights(getOperation());
   // Transforms are some thousand instructions.
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;
+  llvm::StringMap<ValuesOfArguments> values;
+  if (weights24)
+    values = valuesOfKernels(getOperation());
   llvm::StringMap<int64_t> parts;
   // Shared among threads, little work is done a few microseconds sooner.
   if (parallel && !littleCode)
@@ -342,6 +377,8 @@ void EmitTiles::runOnOperation() {
     if (emitted.contains(func))
       continue;
     Kernel kernel(func);
+    for (auto &[number, constants] : values[func.getName()])
+      kernel.setValues(number, constants);
     if (auto asked = ahead.find(func.getName()); asked != ahead.end())
       kernel.allowAsking(asked->getValue().from, asked->getValue().bytes);
     if (parts.lookup(func.getName()) > 1) {

@@ -59,6 +59,10 @@ unsigned GateEmitter::dimOfWeights(unsigned loop) {
 
 void GateEmitter::packWeights() {
   unsigned number = cast<BlockArgument>(weights->get()).getArgNumber();
+  if (packing24) {
+    kernel.to()->setAttr(kernelAttr, b.getStringAttr("matmul24"));
+    return kernel.setPackedArgument(number, *packing24);
+  }
   if (dots == DotUnit::None)
     return kernel.setPackedArgument(number, packing());
   PairPacking pairs = {dimOfWeights(lane), int64_t(vectors) * lanes, {}, {}};
@@ -202,7 +206,7 @@ void GateEmitter::emitBlock(Value number, int64_t count) {
   if (split)
     start = arith::MulIOp::create(b, loc, number,
                                   kernel.index(elementsOfSplitBlock()));
-  else if (dots != DotUnit::None)
+  else if (dots != DotUnit::None || packing24)
     start = arith::MulIOp::create(
         b, loc, number,
         kernel.index(llvm::product_of(
@@ -338,6 +342,8 @@ void GateEmitter::finishRows(Value from, Value to) {
 void GateEmitter::emitTile() {
   prefetchAdded();
   Sums sums = reduce(reductions, startSums());
+  if (packing24)
+    scale24(sums);
   if (sumsInMemory) {
     auto next = sums.begin();
     for (unsigned row = 0; row < rows; ++row)

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/Kernel.h"
 #include "codegen/cpu/TileSizes.h"
+#include "codegen/cpu/Weights24.h"
 #include "passes/Pipelines.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -47,6 +48,8 @@ struct GateForm {
   /// Whether both factors are f32, and split (codegen/cpu/SplitTiles.h): all
   /// rows at the beginning of a call.
   bool split = false;
+  /// How weights are packed as integers of 24 bits, which one row meets.
+  std::optional<Packing24> packing24;
 };
 
 /// Nothing where the kernel has another form; `dots` is what the target has.

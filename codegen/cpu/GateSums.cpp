@@ -2,7 +2,10 @@
 #include "codegen/cpu/DotLanes.h"
 #include "codegen/cpu/GateLoops.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -50,6 +53,8 @@ int64_t GateEmitter::stepsOfTurn() {
 
 GateEmitter::Sums GateEmitter::reduce(ArrayRef<unsigned> loops,
                                       ValueRange sums) {
+  if (loops.empty() && packing24)
+    return step24(sums);
   if (loops.empty())
     return dots == DotUnit::None ? step(sums) : stepOfPairs(sums);
   bool isLast = loops.size() == 1;
@@ -113,13 +118,12 @@ AffineExpr GateEmitter::elementOfFactor(ArrayRef<AffineExpr> dims) {
   return canonical(element);
 }
 
-/// Where the weights of the present step begin.
-Value GateEmitter::pairsOfStep() {
+/// Where the weights of the present step begin, which has so many.
+Value GateEmitter::startOfStep(int64_t elements) {
   AffineExpr number = getAffineConstantExpr(0, b.getContext());
   for (unsigned loop : reductions)
     number = number * staticLoopExtent(root, loop) + point(0, 0, 0)[loop];
-  return kernel.plus(
-      start, reader.at(canonical(number * (gates * pairsOfGate() / 2))));
+  return kernel.plus(start, reader.at(canonical(number * elements)));
 }
 
 /// The same with two neighbours of the last reduction, or the last one of an
@@ -127,7 +131,7 @@ Value GateEmitter::pairsOfStep() {
 GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before, bool isHalf) {
   Sums sums(before);
   Value rowMemory = kernel.memrefOf(factor->get()),
-        packed = kernel.memrefOf(weights->get()), first = pairsOfStep();
+        packed = kernel.memrefOf(weights->get()), first = startOfStep(gates * pairsOfGate() / 2);
   llvm::SmallDenseMap<AffineExpr, Value> pairs;
   llvm::SmallDenseMap<int64_t, Value> factors;
   forEachSum([&](unsigned row, unsigned number, unsigned column) {
@@ -144,6 +148,46 @@ GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before, bool isHalf) {
     sum = addDots(kernel, sum, pair, vector);
   });
   return sums;
+}
+
+/// A step of one row with weights of 24 bits.
+GateEmitter::Sums GateEmitter::step24(ValueRange before) {
+  Sums sums(before);
+  Value words = kernel.memrefOf(weights->get());
+  Value first = startOfStep(gates * wordsOfBlock24);
+  auto type = VectorType::get(lanes, b.getF32Type());
+  for (unsigned number = 0; number < gates; ++number) {
+    Position place;
+    for (AffineExpr expr : root.getMatchingIndexingMap(factor).getResults())
+      place.push_back(canonical(expr.replaceDims(point(0, number, 0))));
+    Value element =
+        reader.materialize(reader.read(factor->get(), place, /*width=*/0), 0);
+    Value spread = vector::BroadcastOp::create(b, loc, type, element);
+    SmallVector<Value> vectors =
+        load24(kernel, words,
+               kernel.plus(first, kernel.index(number * wordsOfBlock24)));
+    for (unsigned column = 0; column < columns; ++column) {
+      Value &sum = sums[number * columns + column];
+      sum = LLVM::FMulAddOp::create(b, loc, vectors[column], spread, sum);
+    }
+  }
+  return sums;
+}
+
+/// Multiplies sums with the scales of their weights.
+void GateEmitter::scale24(MutableArrayRef<Value> sums) {
+  int64_t scales = startOfScales(
+      cast<RankedTensorType>(weights->get().getType()), *packing24);
+  for (unsigned number = 0; number < gates; ++number) {
+    SmallVector<Value> vectors = loadScales24(
+        kernel, kernel.memrefOf(weights->get()),
+        kernel.plus(start,
+                    kernel.index(scales + number * columnsOfBlock24)));
+    for (unsigned column = 0; column < columns; ++column) {
+      Value &sum = sums[number * columns + column];
+      sum = arith::MulFOp::create(b, loc, sum, vectors[column]);
+    }
+  }
 }
 
 } // namespace keratin

@@ -231,7 +231,7 @@ void GateEmitter::addStep(
     loadTile(
         kernel, firstRowTile + int64_t(tile), kernel.memrefOf(factor->get()),
         reader.at(elementOf(reader.symbol(first))), apart.getValue() * bytes);
-  Value step = pairsOfStep();
+  Value step = startOfStep(gates * pairsOfGate() / 2);
   for (int64_t number = from; number < to; ++number) {
     int64_t columns = firstColumnTile + number % 2;
     loadTile(kernel, columns, kernel.memrefOf(weights->get()),

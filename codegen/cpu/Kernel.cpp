@@ -2,6 +2,7 @@
 #include "codegen/cpu/Kernel.h"
 #include "codegen/cpu/Packing.h"
 #include "codegen/cpu/PairPacking.h"
+#include "codegen/cpu/Weights24.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -277,16 +278,39 @@ void Kernel::setPackedArgument(unsigned number, const Packing &packing) {
                     b.getDictionaryAttr(order));
 }
 
+static NamedAttribute numbers(OpBuilder &b, StringRef name,
+                              ArrayRef<int64_t> values) {
+  return b.getNamedAttr(name, b.getDenseI64ArrayAttr(values));
+}
+
+void Kernel::setPackedArgument(unsigned number, const Packing24 &packing) {
+  RankedTensorType type = packedType(
+      cast<RankedTensorType>(source.getArgumentTypes()[number]), packing);
+  setPackedArgument(
+      number, MemRefType::get(type.getShape(), type.getElementType()),
+      b.getDictionaryAttr({b.getNamedAttr("columns24", b.getI64IntegerAttr(
+                                                           packing.columns)),
+                           numbers(b, "inner", packing.inner),
+                           numbers(b, "sums", packing.sums)}));
+}
+
+ArrayRef<ElementsAttr> Kernel::valuesOf(Value tensor) {
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  if (!argument || argument.getOwner() != &source.front())
+    return {};
+  auto found = valuesOfArguments.find(argument.getArgNumber());
+  return found == valuesOfArguments.end() ? ArrayRef<ElementsAttr>()
+                                          : found->second;
+}
+
 void Kernel::setPackedArgument(unsigned number, const PairPacking &packing) {
-  auto numbers = [&](llvm::StringRef name, ArrayRef<int64_t> values) {
-    return b.getNamedAttr(name, b.getDenseI64ArrayAttr(values));
-  };
   SmallVector<NamedAttribute> order = {
       b.getNamedAttr("block", b.getI64IntegerAttr(packing.block)),
       b.getNamedAttr("dim", b.getI64IntegerAttr(packing.dim)),
-      numbers("outer", packing.outer), numbers("pairs", packing.sums)};
+      numbers(b, "outer", packing.outer),
+      numbers(b, "pairs", packing.sums)};
   if (!packing.inner.empty())
-    order.push_back(numbers("inner", packing.inner));
+    order.push_back(numbers(b, "inner", packing.inner));
   if (packing.split)
     order.push_back(b.getNamedAttr("split", b.getUnitAttr()));
   RankedTensorType type = pairedType(

@@ -17,6 +17,7 @@ namespace keratin {
 
 struct Packing;
 struct PairPacking;
+struct Packing24;
 
 /// The name of the attribute that makes a function a kernel.
 inline constexpr llvm::StringLiteral kernelAttr = "ktn.kernel";
@@ -112,9 +113,17 @@ public:
   /// Wants argument `number` packed.
   void setPackedArgument(unsigned number, const Packing &packing);
   void setPackedArgument(unsigned number, const PairPacking &packing);
+  void setPackedArgument(unsigned number, const Packing24 &packing);
   /// Wants argument `number` as `type`, in the order that `packing` tells.
   void setPackedArgument(unsigned number, mlir::MemRefType type,
                          mlir::DictionaryAttr packing);
+
+  /// Tells of the constants that argument `number` is in all calls; and those
+  /// that `tensor` is, none where it is no such argument, or that is not known.
+  void setValues(unsigned number, llvm::ArrayRef<mlir::ElementsAttr> values) {
+    valuesOfArguments[number].assign(values.begin(), values.end());
+  }
+  llvm::ArrayRef<mlir::ElementsAttr> valuesOf(mlir::Value tensor);
 
   /// Memory of the arena for each call alone: `count` elements of `type`, whose
   /// values mean nothing before the call. There is a piece for each part, so
@@ -165,6 +174,7 @@ private:
   mlir::IRMapping scalars;
   std::map<int64_t, mlir::Value> constants;    ///< a DenseMap lacks two keys
   llvm::SmallDenseSet<unsigned> sharedColumns; ///< numbers of arguments
+  std::map<unsigned, llvm::SmallVector<mlir::ElementsAttr>> valuesOfArguments;
   bool inParts = false;
   int64_t mostParts = 1; ///< that are not empty
   int64_t enoughParts = 0;

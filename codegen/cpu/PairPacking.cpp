@@ -23,21 +23,25 @@ static int64_t elementsOf(RankedTensorType type, ArrayRef<int64_t> dims) {
   return elements;
 }
 
-bool isValid(const PairPacking &packing, RankedTensorType type) {
+bool haveOneRoleEach(RankedTensorType type,
+                     ArrayRef<ArrayRef<int64_t>> roles) {
   llvm::SmallBitVector seen(type.getRank());
-  auto take = [&](int64_t dim) {
-    if (dim < 0 || dim >= type.getRank() || seen.test(dim))
-      return false;
-    seen.set(dim);
-    return true;
-  };
+  for (ArrayRef<int64_t> dims : roles)
+    for (int64_t dim : dims) {
+      if (dim < 0 || dim >= type.getRank() || seen.test(dim))
+        return false;
+      seen.set(dim);
+    }
+  return seen.all();
+}
+
+bool isValid(const PairPacking &packing, RankedTensorType type) {
   bool fits = packing.split
                   ? type.getElementType().isF32() && packing.inner.empty()
                   : type.getElementTypeBitWidth() == 16;
   return fits && type.hasStaticShape() && packing.block > 0 &&
-         take(packing.dim) && llvm::all_of(packing.outer, take) &&
-         llvm::all_of(packing.sums, take) &&
-         llvm::all_of(packing.inner, take) && seen.all();
+         haveOneRoleEach(
+             type, {{packing.dim}, packing.outer, packing.sums, packing.inner});
 }
 
 RankedTensorType pairedType(RankedTensorType type, const PairPacking &packing) {
@@ -60,10 +64,8 @@ RankedTensorType pairedType(RankedTensorType type, const PairPacking &packing) {
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-/// Where in the source each element of `dims` is, in row-major order.
-static SmallVector<int64_t> placesOf(RankedTensorType type,
-                                     ArrayRef<int64_t> dims,
-                                     ArrayRef<int64_t> strides) {
+SmallVector<int64_t> placesOf(RankedTensorType type, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> strides = computeStrides(type.getShape());
   SmallVector<int64_t> places = {0};
   for (int64_t dim : dims) {
     SmallVector<int64_t> next;
@@ -135,9 +137,9 @@ void packPairs(ArrayRef<char> source, RankedTensorType type,
   SmallVector<int64_t> strides = computeStrides(type.getShape());
   int64_t columns = type.getDimSize(packing.dim), block = packing.block;
   auto blocks = int64_t(llvm::divideCeil(columns, block));
-  SmallVector<int64_t> outer = placesOf(type, packing.outer, strides);
-  SmallVector<int64_t> sums = placesOf(type, packing.sums, strides);
-  SmallVector<int64_t> inner = placesOf(type, packing.inner, strides);
+  SmallVector<int64_t> outer = placesOf(type, packing.outer);
+  SmallVector<int64_t> sums = placesOf(type, packing.sums);
+  SmallVector<int64_t> inner = placesOf(type, packing.inner);
   char *out = destination.data();
   for (int64_t base : outer)
     for (int64_t first = 0; first < blocks * block; first += block) {

@@ -31,6 +31,15 @@ struct PairPacking {
 /// are split at once.
 inline constexpr int64_t splitParts = 3, splitDepth = 32;
 
+/// Whether each dimension of `type` is in exactly one of `roles`, once.
+bool haveOneRoleEach(mlir::RankedTensorType type,
+                     llvm::ArrayRef<llvm::ArrayRef<int64_t>> roles);
+
+/// Where each element of the dimensions `dims` of a row-major tensor is, in
+/// order, the last of them innermost.
+llvm::SmallVector<int64_t> placesOf(mlir::RankedTensorType type,
+                                    llvm::ArrayRef<int64_t> dims);
+
 /// Whether every dimension of `type`, which is static, has one role, and the
 /// sizes fit.
 bool isValid(const PairPacking &packing, mlir::RankedTensorType type);

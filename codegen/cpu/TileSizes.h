@@ -29,6 +29,9 @@ struct VectorUnit {
   bool oneRun = false;
   /// Whether half a vector takes half the time of a vector.
   bool halfUnits = false;
+  /// Whether weights that one row meets arrive sooner as integers of 24 bits
+  /// than they would as f32 (codegen/cpu/Weights24.h).
+  bool weights24 = false;
   /// How many stores one after the other do not hold up the products behind
   /// them; 0 for any number.
   unsigned storesAtOnce = 0;

@@ -29,6 +29,7 @@ template <typename Options> Setters<Options> compileSetters() {
           {"threads", &set<&S::threads, Options>},
           {"winograd", &set<&S::winograd, Options>},
           {"tiles", &set<&S::tiles, Options>},
+          {"weights24", &set<&S::weights24, Options>},
           {"precision", &set<&S::precision, Options>},
           {"unroll_factor", &set<&S::unrollFactor, Options>},
           {"checkpoint_every", &set<&S::checkpointEvery, Options>},

@@ -59,6 +59,11 @@ struct CompileSettings {
   /// takes those of f32, as exactly, as sums of products of bf16; "off" takes
   /// none.
   std::string tiles = "auto";
+  /// Weights that one row is multiplied by, as in dense and recurrent layers
+  /// for one sample: "auto" stores them as integers of 24 bits with a scale for
+  /// each column where the target is faster so, off by at most 2^-23 of the
+  /// largest weight of the column; "off" as f32.
+  std::string weights24 = "auto";
   /// What the factors of matrix products, convolutions and recurrent steps are
   /// rounded to: "f32"; "bf16" for about half the memory of weights and more
   /// speed at some 3 significant digits; or "f16" for weights of half the size
