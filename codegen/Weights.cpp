@@ -145,21 +145,21 @@ static LogicalResult copyPairs(ElementsAttr elements, DictionaryAttr packing,
   return success();
 }
 
-/// Integers of 24 bits, as `packing`, `{columns24, inner, sums, type}`, asks.
+/// Integers of 24 bits, as `packing`, `{columns24, outer, sums, type}`, asks.
 static LogicalResult copy24(ElementsAttr elements, DictionaryAttr packing,
                             MutableArrayRef<char> out) {
   auto columns = packing.getAs<IntegerAttr>("columns24");
   auto sums = packing.getAs<DenseI64ArrayAttr>("sums");
-  auto inner = packing.getAs<DenseI64ArrayAttr>("inner");
+  auto outer = packing.getAs<DenseI64ArrayAttr>("outer");
   auto typeAttr = packing.getAs<TypeAttr>("type");
   auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
                        : RankedTensorType();
-  if (!columns || !sums || !inner || !type || !type.hasStaticShape() ||
+  if (!columns || !sums || !outer || !type || !type.hasStaticShape() ||
       type.getNumElements() == 0 ||
       type.getNumElements() != elements.getNumElements())
     return failure();
   Packing24 order = {columns.getInt(), llvm::to_vector(sums.asArrayRef()),
-                     llvm::to_vector(inner.asArrayRef())};
+                     llvm::to_vector(outer.asArrayRef())};
   if (!isValid(order, type) || !fills(packedType(type, order), out))
     return failure();
   std::vector<char> copy;

@@ -341,9 +341,7 @@ void GateEmitter::finishRows(Value from, Value to) {
 
 void GateEmitter::emitTile() {
   prefetchAdded();
-  Sums sums = reduce(reductions, startSums());
-  if (packing24)
-    scale24(sums);
+  Sums sums = packing24 ? sum24() : reduce(reductions, startSums());
   if (sumsInMemory) {
     auto next = sums.begin();
     for (unsigned row = 0; row < rows; ++row)

@@ -4,7 +4,6 @@
 #include "codegen/cpu/DotTiles.h"
 #include "codegen/cpu/KernelForm.h"
 #include "codegen/cpu/LaneReader.h"
-#include "codegen/cpu/OneRow.h"
 #include "codegen/cpu/PairPacking.h"
 #include "codegen/cpu/Roles.h"
 #include "codegen/cpu/SplitTiles.h"
@@ -186,30 +185,14 @@ bool GateMatcher::matches() {
 
 /// Whether weights become integers of 24 bits.
 void GateMatcher::pickPacking24() {
-  constexpr int64_t mostGates = 4, leastElements = 8 << 10;
-  int64_t blocks = int64_t(llvm::divideCeil(units, columnsOfBlock24));
+  constexpr int64_t mostGates = 4;
   if (!unit.weights24 || unit.littleCode || dots != DotUnit::None ||
-      int64_t(lanes) != lanes24 || gates > mostGates || !factor ||
-      staticLoopExtent(root, gate - 1) != 1 || !isProductOfF32(root) ||
-      !startsFromZero(root) || blocks * wordsOfBlock24 > units * 7 / 8)
+      int64_t(lanes) != lanes24 || !factor || gates > mostGates ||
+      staticLoopExtent(root, gate - 1) != 1)
     return;
-  auto type = cast<RankedTensorType>(weights->get().getType());
-  AffineMap map = root.getMatchingIndexingMap(weights);
-  auto dimOf = [&](unsigned loop) {
-    return map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
-  };
-  Packing24 packing = {*dimOf(lane), {}, {*dimOf(gate)}};
-  for (unsigned loop : reductions) {
-    std::optional<unsigned> dim = dimOf(loop);
-    if (!dim)
-      return;
-    packing.sums.push_back(*dim);
-  }
-  if (type.getNumElements() < leastElements ||
-      !fits24(kernel, weights->get(), packing))
-    return;
-  packing24 = packing;
-  vectors = unsigned(columnsOfBlock24 / lanes24);
+  packing24 = packing24Of(kernel, root, weights, lane);
+  if (packing24)
+    vectors = unsigned(columnsOfBlock24 / lanes24);
 }
 
 /// How many rows have sums beside one step of weights and a scalar, or beside

@@ -52,8 +52,8 @@ private:
           body);
   Sums step(mlir::ValueRange sums);
   Sums stepOfPairs(mlir::ValueRange sums, bool isHalf = false);
+  Sums sum24();
   Sums step24(mlir::ValueRange sums);
-  void scale24(llvm::MutableArrayRef<mlir::Value> sums);
   mlir::AffineExpr elementOfFactor(llvm::ArrayRef<mlir::AffineExpr> dims);
   mlir::Value startOfStep(int64_t elements);
   int64_t pairsOfGate() const { return int64_t(vectors) * lanes * 2; }
@@ -100,6 +100,7 @@ private:
   mlir::Value block;              ///< its number
   mlir::Value start;  ///< of its weights, in elements, where they are in pairs
                       ///< or have 24 bits
+  unsigned gateOfSums = 0; ///< that is summed up, where those are in turn
   mlir::Value back;   ///< whether the one before it comes next
   mlir::Value memory; ///< of the sums of some rows of a block, or null
   mlir::AffineExpr firstRow; ///< of those

@@ -290,7 +290,7 @@ void Kernel::setPackedArgument(unsigned number, const Packing24 &packing) {
       number, MemRefType::get(type.getShape(), type.getElementType()),
       b.getDictionaryAttr({b.getNamedAttr("columns24", b.getI64IntegerAttr(
                                                            packing.columns)),
-                           numbers(b, "inner", packing.inner),
+                           numbers(b, "outer", packing.outer),
                            numbers(b, "sums", packing.sums)}));
 }
 

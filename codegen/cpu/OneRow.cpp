@@ -5,34 +5,12 @@
 #include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace keratin {
-
-//===----------------------------------------------------------------------===//
-// Which products
-//===----------------------------------------------------------------------===//
-
-bool fits24(Kernel &kernel, Value weights, const Packing24 &packing) {
-  auto type = cast<RankedTensorType>(weights.getType());
-  ArrayRef<ElementsAttr> values = kernel.valuesOf(weights);
-  return !values.empty() && isValid(packing, type) &&
-         llvm::all_of(values, [&](ElementsAttr value) {
-           // Small ones have other attributes, and nothing to gain.
-           auto resource = dyn_cast<DenseResourceElementsAttr>(value);
-           AsmResourceBlob *blob =
-               resource ? resource.getRawHandle().getBlob() : nullptr;
-           return blob &&
-                  blob->getData().size() ==
-                      size_t(type.getNumElements()) * sizeof(float) &&
-                  fits24(blob->getData(), type, packing);
-         });
-}
 
 /// Finds the factors and the loops; false where those are others.
 static bool findLoops(linalg::GenericOp root, OneRowPlan &plan) {
@@ -51,66 +29,39 @@ static bool findLoops(linalg::GenericOp root, OneRowPlan &plan) {
   if (!lane || plan.sums.empty())
     return false;
   plan.lane = *lane;
-  plan.columns = staticLoopExtent(root, *lane);
   plan.row = root.getDpsInputOperand(0);
   plan.weights = root.getDpsInputOperand(1);
   if (root.getMatchingIndexingMap(plan.row).isFunctionOfDim(*lane))
     std::swap(plan.row, plan.weights);
-  AffineMap map = root.getMatchingIndexingMap(plan.weights);
-  if (root.getMatchingIndexingMap(plan.row).isFunctionOfDim(*lane) ||
-      !map.isProjectedPermutation())
-    return false;
-  auto dimOf = [&](unsigned loop) {
-    return map.getResultPosition(
-        getAffineDimExpr(loop, root.getContext()));
-  };
-  std::optional<unsigned> columns = dimOf(*lane);
-  if (!columns)
-    return false;
-  plan.packing.columns = *columns;
-  for (unsigned loop : plan.sums) {
-    std::optional<unsigned> dim = dimOf(loop);
-    if (!dim)
-      return false;
-    plan.packing.sums.push_back(*dim);
-  }
-  // Others are of one element each.
-  for (int64_t dim = 0; dim < int64_t(map.getNumResults()); ++dim)
-    if (dim != plan.packing.columns &&
-        !llvm::is_contained(plan.packing.sums, dim))
-      plan.packing.inner.push_back(dim);
-  return true;
+  return !root.getMatchingIndexingMap(plan.row).isFunctionOfDim(*lane) &&
+         root.getMatchingIndexingMap(plan.weights).isFunctionOfDim(*lane);
 }
 
 std::optional<OneRowPlan> planOneRow(Kernel &kernel, linalg::GenericOp root,
                                      const VectorUnit &unit) {
+  constexpr int64_t leastSteps = 16, mostBlocks = 4;
   // What the first cache holds comes soon enough as it is.
-  constexpr int64_t leastElements = 4096, leastSteps = 16, mostBlocks = 4;
   constexpr uint64_t leastBytes = 32 << 10;
   OneRowPlan plan = {};
   if (!unit.weights24 || unit.littleCode || unit.bytesOfWeights < leastBytes ||
-      unit.bits != lanes24 * 32 || !isProductOfF32(root) ||
-      !startsFromZero(root) || !findLoops(root, plan))
+      !isProductOfF32(root) || !findLoops(root, plan))
     return std::nullopt;
-  auto weights = dyn_cast<BlockArgument>(plan.weights->get());
-  if (!weights || !weights.hasOneUse())
+  int64_t steps = 1, columns = staticLoopExtent(root, plan.lane);
+  for (unsigned loop : plan.sums)
+    steps = llvm::SaturatingMultiply<uint64_t>(steps,
+                                               staticLoopExtent(root, loop));
+  if (steps < leastSteps)
     return std::nullopt;
-  auto type = cast<RankedTensorType>(weights.getType());
-  plan.blocks = int64_t(llvm::divideCeil(plan.columns, columnsOfBlock24));
-  int64_t steps = type.getNumElements() / plan.columns;
-  // A last block that is mostly empty takes as long as a full one.
-  if (type.getNumElements() < leastElements || steps < leastSteps ||
-      plan.blocks * wordsOfBlock24 > plan.columns * 7 / 8 ||
-      !fits24(kernel, weights, plan.packing))
+  std::optional<Packing24> packing =
+      packing24Of(kernel, root, plan.weights, plan.lane);
+  if (!packing)
     return std::nullopt;
+  plan.packing = *packing;
+  plan.blocks = int64_t(llvm::divideCeil(columns, columnsOfBlock24));
   plan.blocksOfTile = std::min(plan.blocks, mostBlocks);
   plan.asksAhead = unit.farWeights();
   return plan;
 }
-
-//===----------------------------------------------------------------------===//
-// Code
-//===----------------------------------------------------------------------===//
 
 namespace {
 class OneRowEmitter {
@@ -162,8 +113,9 @@ void OneRowEmitter::run() {
 /// Tiles of several blocks, then blocks one by one, the last of which may have
 /// fewer columns.
 void OneRowEmitter::emitBlocks(Value from, Value to) {
-  int64_t rest = plan.columns % columnsOfBlock24;
-  Value whole = kernel.least(to, kernel.index(plan.columns / columnsOfBlock24));
+  int64_t columns = staticLoopExtent(root, plan.lane);
+  int64_t rest = columns % columnsOfBlock24;
+  Value whole = kernel.least(to, kernel.index(columns / columnsOfBlock24));
   auto some = [&](Value from, Value to, int64_t blocks, int64_t columns) {
     emitTurns(kernel, reader, from, to, blocks,
               [&](Value first) { emitTile(first, blocks, columns); });
@@ -217,16 +169,16 @@ void OneRowEmitter::emitTile(Value first, int64_t blocks, int64_t columns) {
   constexpr int64_t vectors = columnsOfBlock24 / lanes24;
   Sums sums =
       reduce(plan.sums, starts, Sums(size_t(blocks * vectors), zero));
-  Value scalesOfBlock = kernel.index(startOfScales(
+  Value scales = kernel.index(startOfScales(
       cast<RankedTensorType>(plan.weights->get().getType()), plan.packing));
-  for (auto [number, start] : llvm::enumerate(starts))
-    for (auto [vector, scale] : llvm::enumerate(loadScales24(
-             kernel, words, kernel.plus(start, scalesOfBlock)))) {
+  for (auto [number, start] : llvm::enumerate(starts)) {
+    auto ofBlock =
+        MutableArrayRef(sums).slice(number * size_t(vectors), size_t(vectors));
+    scaleSums24(kernel, words, kernel.plus(start, scales), ofBlock);
+    for (auto [vector, sum] : llvm::enumerate(ofBlock)) {
       int64_t column = int64_t(vector) * lanes24;
       if (column >= columns)
         break;
-      Value sum = arith::MulFOp::create(
-          b, loc, sums[number * size_t(vectors) + vector], scale);
       auto width = unsigned(std::min(lanes24, columns - column));
       if (width != lanes24)
         sum = vector::ExtractStridedSliceOp::create(
@@ -236,6 +188,7 @@ void OneRowEmitter::emitTile(Value first, int64_t blocks, int64_t columns) {
                    pointOf(int64_t(number) * columnsOfBlock24 + column), width,
                    sum);
     }
+  }
 }
 
 OneRowEmitter::Sums OneRowEmitter::reduce(ArrayRef<unsigned> loops,
@@ -253,6 +206,7 @@ OneRowEmitter::Sums OneRowEmitter::reduce(ArrayRef<unsigned> loops,
 /// One element of the row times its weights of all blocks.
 OneRowEmitter::Sums OneRowEmitter::step(ArrayRef<Value> starts, Sums sums) {
   constexpr int64_t wordsAhead = 1536 / 4, lineWords = 64 / 4;
+  constexpr size_t vectors = columnsOfBlock24 / lanes24;
   Position point = pointOf(0);
   AffineExpr number = getAffineConstantExpr(0, b.getContext());
   for (unsigned loop : plan.sums)
@@ -264,16 +218,10 @@ OneRowEmitter::Sums OneRowEmitter::step(ArrayRef<Value> starts, Sums sums) {
                           point),
                   0),
       0);
-  Type type = VectorType::get(lanes24, b.getF32Type());
-  Value spread = vector::BroadcastOp::create(b, loc, type, element);
-  size_t next = 0;
-  for (Value start : starts) {
+  for (auto [number, start] : llvm::enumerate(starts)) {
     Value word = kernel.plus(start, place);
-    for (Value weights : load24(kernel, words, word)) {
-      sums[next] =
-          LLVM::FMulAddOp::create(b, loc, weights, spread, sums[next]);
-      ++next;
-    }
+    addProducts24(kernel, words, word, element,
+                  MutableArrayRef(sums).slice(number * vectors, vectors));
     if (plan.asksAhead)
       for (int64_t line = 0; line < wordsOfBlock24; line += lineWords)
         prefetch24(kernel, words,

@@ -13,15 +13,11 @@ struct OneRowPlan {
   mlir::OpOperand *row, *weights;
   unsigned lane;                    ///< along the columns
   llvm::SmallVector<unsigned> sums; ///< outermost first
-  int64_t columns, blocks;
+  int64_t blocks;
   int64_t blocksOfTile; ///< that are read side by side
   bool asksAhead;       ///< for what comes from memory
   Packing24 packing;
 };
-
-/// Whether the constants that `weights` is in all calls are known, and fit
-/// integers of 24 bits.
-bool fits24(Kernel &kernel, mlir::Value weights, const Packing24 &packing);
 
 /// Null where `root` is no such product, or that gains nothing.
 std::optional<OneRowPlan> planOneRow(Kernel &kernel,

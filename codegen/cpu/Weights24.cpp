@@ -3,11 +3,13 @@
 
 #include "codegen/cpu/DotLanes.h"
 #include "codegen/cpu/PairPacking.h"
+#include "ir/FloatProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -33,7 +35,7 @@ using Columns = std::array<float, columnsOfBlock24>;
 struct Places {
   Places(RankedTensorType type, const Packing24 &packing)
       : sums(placesOf(type, packing.sums)),
-        inner(placesOf(type, packing.inner)),
+        outer(placesOf(type, packing.outer)),
         columns(type.getDimSize(packing.columns)),
         stride(computeStrides(type.getShape())[size_t(packing.columns)]) {}
 
@@ -55,7 +57,7 @@ struct Places {
                   sizeof(float));
   }
 
-  SmallVector<int64_t> sums, inner;
+  SmallVector<int64_t> sums, outer;
   int64_t columns, stride;
 };
 } // namespace
@@ -66,7 +68,7 @@ constexpr double largestWord = 2147483648.0 - 512;
 bool isValid(const Packing24 &packing, RankedTensorType type) {
   return type.hasStaticShape() && type.getElementType().isF32() &&
          haveOneRoleEach(type,
-                         {{packing.columns}, packing.sums, packing.inner});
+                         {{packing.columns}, packing.sums, packing.outer});
 }
 
 int64_t startOfScales(RankedTensorType type, const Packing24 &packing) {
@@ -75,12 +77,12 @@ int64_t startOfScales(RankedTensorType type, const Packing24 &packing) {
 }
 
 RankedTensorType packedType(RankedTensorType type, const Packing24 &packing) {
-  int64_t inner = 1, columns = type.getDimSize(packing.columns);
-  for (int64_t dim : packing.inner)
-    inner *= type.getDimSize(dim);
+  int64_t outer = 1, columns = type.getDimSize(packing.columns);
+  for (int64_t dim : packing.outer)
+    outer *= type.getDimSize(dim);
   return RankedTensorType::get(
       {int64_t(llvm::divideCeil(columns, columnsOfBlock24)),
-       startOfScales(type, packing) + inner * columnsOfBlock24},
+       startOfScales(type, packing) + outer * columnsOfBlock24},
       IntegerType::get(type.getContext(), 32));
 }
 
@@ -90,14 +92,14 @@ bool fits24(ArrayRef<char> source, RankedTensorType type,
   int64_t mostZeros = type.getNumElements() / 100000;
   Places places(type, packing);
   auto steps = int64_t(places.sums.size());
-  for (int64_t inner : places.inner)
+  for (int64_t outer : places.outer)
     for (int64_t first = 0; first < places.columns;
          first += columnsOfBlock24) {
       Columns values = {}, largest = {};
       std::array<double, columnsOfBlock24> squares = {};
       std::array<int32_t, columnsOfBlock24> zeros = {};
       for (int64_t sum : places.sums) {
-        places.read(source, sum + inner, first, values);
+        places.read(source, sum + outer, first, values);
         for (size_t column = 0; column < columnsOfBlock24; ++column) {
           float value = values[column];
           zeros[column] += int32_t(value == 0);
@@ -147,13 +149,13 @@ static void joinWords(const std::array<double, columnsOfBlock24> &values,
   }
 }
 
-/// The scales of the columns from `first` on, of the elements that `inner` is
+/// The scales of the columns from `first` on, of the elements that `outer` is
 /// the first of.
 static Columns scalesOf(ArrayRef<char> source, const Places &places,
-                        int64_t inner, int64_t first) {
+                        int64_t outer, int64_t first) {
   Columns scales = {}, values = {};
   for (int64_t sum : places.sums) {
-    places.read(source, sum + inner, first, values);
+    places.read(source, sum + outer, first, values);
     for (size_t column = 0; column < columnsOfBlock24; ++column)
       scales[column] = std::max(scales[column], std::fabs(values[column]));
   }
@@ -172,62 +174,114 @@ void pack24(ArrayRef<char> source, RankedTensorType type,
   };
   for (int64_t first = 0; first < places.columns; first += columnsOfBlock24) {
     std::vector<Columns> scales;
-    std::vector<std::array<double, columnsOfBlock24>> factors;
-    for (int64_t inner : places.inner) {
-      scales.push_back(scalesOf(source, places, inner, first));
-      for (auto [factor, scale] :
-           llvm::zip_equal(factors.emplace_back(), scales.back()))
+    for (int64_t outer : places.outer) {
+      scales.push_back(scalesOf(source, places, outer, first));
+      std::array<double, columnsOfBlock24> factors;
+      for (auto [factor, scale] : llvm::zip_equal(factors, scales.back()))
         factor = scale == 0 ? 0 : 1 / double(scale);
-    }
-    for (int64_t sum : places.sums)
-      for (auto [inner, ofInner] : llvm::zip_equal(places.inner, factors)) {
+      for (int64_t sum : places.sums) {
         Columns values = {};
-        places.read(source, sum + inner, first, values);
+        places.read(source, sum + outer, first, values);
         std::array<double, columnsOfBlock24> scaled;
         for (size_t column = 0; column < columnsOfBlock24; ++column)
-          scaled[column] = double(values[column]) * ofInner[column];
+          scaled[column] = double(values[column]) * factors[column];
         std::array<int32_t, wordsOfBlock24> words;
         joinWords(scaled, words);
         write(words);
       }
-    for (const Columns &ofInner : scales)
-      write(ofInner);
+    }
+    for (const Columns &ofOuter : scales)
+      write(ofOuter);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Which weights
+//===----------------------------------------------------------------------===//
+
+/// Whether the elements of `value` are in memory, each for itself, and fit.
+static bool fits24(ElementsAttr value, RankedTensorType type,
+                   const Packing24 &packing) {
+  ArrayRef<char> bytes;
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value)) {
+    if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+      bytes = blob->getData();
+  } else if (auto dense = dyn_cast<DenseElementsAttr>(value)) {
+    bytes = dense.getRawData();
+  }
+  return bytes.size() == size_t(type.getNumElements()) * sizeof(float) &&
+         fits24(bytes, type, packing);
+}
+
+std::optional<Packing24> packing24Of(Kernel &kernel, linalg::GenericOp root,
+                                     OpOperand *weights, unsigned lane) {
+  constexpr int64_t leastElements = 16 << 10;
+  auto argument = dyn_cast<BlockArgument>(weights->get());
+  AffineMap map = root.getMatchingIndexingMap(weights);
+  if (!argument || !argument.hasOneUse() || !isProductOfF32(root) ||
+      !startsFromZero(root) || !map.isProjectedPermutation())
+    return std::nullopt;
+  auto type = cast<RankedTensorType>(argument.getType());
+  Packing24 packing = {-1, {}, {}};
+  SmallVector<unsigned> sums;
+  root.getReductionDims(sums);
+  for (unsigned loop : sums) {
+    std::optional<unsigned> dim = map.getResultPosition(
+        getAffineDimExpr(loop, root.getContext()));
+    if (!dim)
+      return std::nullopt;
+    packing.sums.push_back(*dim);
+  }
+  for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+    if (expr == getAffineDimExpr(lane, root.getContext()))
+      packing.columns = int64_t(dim);
+    else if (!llvm::is_contained(packing.sums, int64_t(dim)))
+      packing.outer.push_back(int64_t(dim));
+  if (!isValid(packing, type) || type.getNumElements() < leastElements)
+    return std::nullopt;
+  // A last block that is mostly empty takes as long as a full one.
+  int64_t columns = type.getDimSize(packing.columns);
+  int64_t words =
+      int64_t(llvm::divideCeil(columns, columnsOfBlock24)) * wordsOfBlock24;
+  ArrayRef<ElementsAttr> values = kernel.valuesOf(argument);
+  if (words > columns * 7 / 8 || values.empty() ||
+      !llvm::all_of(values, [&](ElementsAttr value) {
+        return fits24(value, type, packing);
+      }))
+    return std::nullopt;
+  return packing;
 }
 
 //===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//
 
-/// `count` vectors of `element`, one after the other from `word` on.
-static SmallVector<Value> loadVectors(Kernel &kernel, Value memref, Value word,
-                                      int64_t count, Type element) {
-  SmallVector<Value> vectors;
-  for (int64_t number = 0; number < count; ++number)
-    vectors.push_back(LLVM::LoadOp::create(
-        kernel.builder(), kernel.loc(), VectorType::get(lanes24, element),
-        addressOf(kernel, memref,
-                  kernel.plus(word, kernel.index(number * lanes24))),
-        /*alignment=*/4));
-  return vectors;
+/// Vector `number` from `word` on.
+static Value loadVector(Kernel &kernel, Value memref, Value word, Type element,
+                        size_t number) {
+  word = kernel.plus(word, kernel.index(int64_t(number) * lanes24));
+  return LLVM::LoadOp::create(
+      kernel.builder(), kernel.loc(), VectorType::get(lanes24, element),
+      addressOf(kernel, memref, word), /*alignment=*/4);
 }
 
-SmallVector<Value> loadScales24(Kernel &kernel, Value memref, Value word) {
-  return loadVectors(kernel, memref, word, columnsOfBlock24 / lanes24,
-                     kernel.builder().getF32Type());
+void scaleSums24(Kernel &kernel, Value memref, Value word,
+                 MutableArrayRef<Value> sums) {
+  OpBuilder &b = kernel.builder();
+  for (auto [number, sum] : llvm::enumerate(sums))
+    sum = arith::MulFOp::create(
+        b, kernel.loc(), sum,
+        loadVector(kernel, memref, word, b.getF32Type(), number));
 }
 
-void prefetch24(Kernel &kernel, Value memref, Value word) {
-  LLVM::Prefetch::create(kernel.builder(), kernel.loc(),
-                         addressOf(kernel, memref, word), /*rw=*/0,
-                         /*hint=*/2, /*cache=*/1);
-}
-
-SmallVector<Value> load24(Kernel &kernel, Value memref, Value word) {
+void addProducts24(Kernel &kernel, Value memref, Value word, Value element,
+                   MutableArrayRef<Value> sums) {
   OpBuilder &b = kernel.builder();
   Location loc = kernel.loc();
-  SmallVector<Value> words =
-      loadVectors(kernel, memref, word, 3, b.getI32Type());
+  SmallVector<Value> words;
+  for (size_t number = 0; number < 3; ++number)
+    words.push_back(
+        loadVector(kernel, memref, word, b.getI32Type(), number));
   // The last vector has the uppermost and the lowest bytes of the first one,
   // and the lowest bytes of the others: two permutations of bytes.
   constexpr int64_t bytes = lanes24 * 4;
@@ -246,10 +300,17 @@ SmallVector<Value> load24(Kernel &kernel, Value memref, Value word) {
   last = vector::ShuffleOp::create(b, loc, last, asBytes(words[2]), lastMask);
   words.push_back(
       vector::BitCastOp::create(b, loc, words[0].getType(), last));
-  for (Value &vector : words)
-    vector = arith::SIToFPOp::create(
-        b, loc, VectorType::get(lanes24, b.getF32Type()), vector);
-  return words;
+  auto type = VectorType::get(lanes24, b.getF32Type());
+  Value spread = vector::BroadcastOp::create(b, loc, type, element);
+  for (auto [sum, vector] : llvm::zip(sums, words))
+    sum = LLVM::FMulAddOp::create(
+        b, loc, arith::SIToFPOp::create(b, loc, type, vector), spread, sum);
+}
+
+void prefetch24(Kernel &kernel, Value memref, Value word) {
+  LLVM::Prefetch::create(kernel.builder(), kernel.loc(),
+                         addressOf(kernel, memref, word), /*rw=*/0,
+                         /*hint=*/2, /*cache=*/1);
 }
 
 } // namespace keratin

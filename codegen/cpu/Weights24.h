@@ -14,10 +14,9 @@
 #ifndef KERATIN_CODEGEN_CPU_WEIGHTS24_H
 #define KERATIN_CODEGEN_CPU_WEIGHTS24_H
 
-#include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/Value.h"
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+#include <optional>
 
 namespace keratin {
 
@@ -25,9 +24,9 @@ class Kernel;
 
 /// How weights of f32 are packed: every dimension has one of these roles.
 struct Packing24 {
-  int64_t columns;                   ///< the dimension in blocks
-  llvm::SmallVector<int64_t> sums;   ///< that are summed over, outermost first
-  llvm::SmallVector<int64_t> inner;  ///< of which a step has all, as gates
+  int64_t columns;                  ///< the dimension in blocks
+  llvm::SmallVector<int64_t> sums;  ///< that are summed over, outermost first
+  llvm::SmallVector<int64_t> outer; ///< outside of those in a block, as gates
 };
 
 inline constexpr int64_t lanes24 = 16, columnsOfBlock24 = 64;
@@ -37,9 +36,9 @@ inline constexpr int64_t wordsOfBlock24 = columnsOfBlock24 * 3 / 4;
 /// Whether every dimension of `type`, which is static, has one role.
 bool isValid(const Packing24 &packing, mlir::RankedTensorType type);
 
-/// Words: [blocks, those of a block]. A block has its columns of each step of
-/// the sum, within which are those of each inner element, and then a scale of
-/// f32 for each inner element and column.
+/// Words: [blocks, those of a block]. A block has for each outer element its
+/// columns of each step of the sum, and behind all of them a scale of f32 for
+/// each outer element and column.
 mlir::RankedTensorType packedType(mlir::RankedTensorType type,
                                   const Packing24 &packing);
 
@@ -55,17 +54,28 @@ int64_t startOfScales(mlir::RankedTensorType type, const Packing24 &packing);
 bool fits24(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
             const Packing24 &packing);
 
+/// How `weights` of `root` are packed, a product of f32 one of whose factors
+/// they are, with columns along the loop `lane`. Null where they are no such
+/// constants, do not fit, or would have as many bytes as before.
+std::optional<Packing24> packing24Of(Kernel &kernel,
+                                     mlir::linalg::GenericOp root,
+                                     mlir::OpOperand *weights, unsigned lane);
+
 /// Copies `source`, which `fits24`, to `destination` in the order of
 /// `packedType`. Columns behind the last one have the scale zero.
 void pack24(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
             const Packing24 &packing, llvm::MutableArrayRef<char> destination);
 
-/// The four vectors of a block, in units of their scales, whose words in
-/// `memref` begin at `word`; and the four vectors of scales there.
-llvm::SmallVector<mlir::Value> load24(Kernel &kernel, mlir::Value memref,
-                                      mlir::Value word);
-llvm::SmallVector<mlir::Value> loadScales24(Kernel &kernel, mlir::Value memref,
-                                            mlir::Value word);
+/// Adds `element`, a number of f32, times the weights of a block whose words in
+/// `memref` begin at `word`, to `sums`: as many of its four vectors, in units
+/// of their scales.
+void addProducts24(Kernel &kernel, mlir::Value memref, mlir::Value word,
+                   mlir::Value element,
+                   llvm::MutableArrayRef<mlir::Value> sums);
+
+/// Multiplies `sums` with the scales of their columns, which begin at `word`.
+void scaleSums24(Kernel &kernel, mlir::Value memref, mlir::Value word,
+                 llvm::MutableArrayRef<mlir::Value> sums);
 
 /// Asks the second cache for the line of `word`, wherever that is.
 void prefetch24(Kernel &kernel, mlir::Value memref, mlir::Value word);
