@@ -40,11 +40,9 @@ static bool findLoops(linalg::GenericOp root, OneRowPlan &plan) {
 std::optional<OneRowPlan> planOneRow(Kernel &kernel, linalg::GenericOp root,
                                      const VectorUnit &unit) {
   constexpr int64_t leastSteps = 16, mostBlocks = 4;
-  // What the first cache holds comes soon enough as it is.
-  constexpr uint64_t leastBytes = 32 << 10;
   OneRowPlan plan = {};
-  if (!unit.weights24 || unit.littleCode || unit.bytesOfWeights < leastBytes ||
-      !isProductOfF32(root) || !findLoops(root, plan))
+  if (!unit.weights24 || unit.littleCode || !isProductOfF32(root) ||
+      !findLoops(root, plan))
     return std::nullopt;
   int64_t steps = 1, columns = staticLoopExtent(root, plan.lane);
   for (unsigned loop : plan.sums)

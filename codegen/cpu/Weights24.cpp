@@ -96,7 +96,7 @@ bool fits24(ArrayRef<char> source, RankedTensorType type,
     for (int64_t first = 0; first < places.columns;
          first += columnsOfBlock24) {
       Columns values = {}, largest = {};
-      std::array<double, columnsOfBlock24> squares = {};
+      std::array<double, columnsOfBlock24> magnitudes = {};
       std::array<int32_t, columnsOfBlock24> zeros = {};
       for (int64_t sum : places.sums) {
         places.read(source, sum + outer, first, values);
@@ -104,7 +104,7 @@ bool fits24(ArrayRef<char> source, RankedTensorType type,
           float value = values[column];
           zeros[column] += int32_t(value == 0);
           largest[column] = std::max(largest[column], std::fabs(value));
-          squares[column] += double(value) * double(value);
+          magnitudes[column] += std::fabs(double(value));
         }
       }
       for (size_t column = 0; column < size_t(places.count(first)); ++column) {
@@ -112,7 +112,7 @@ bool fits24(ArrayRef<char> source, RankedTensorType type,
           continue;
         mostZeros -= zeros[column];
         // It is no number where one of the column is none.
-        double mean = std::sqrt(squares[column] / double(steps));
+        double mean = magnitudes[column] / double(steps);
         if (mostZeros < 0 || !std::isfinite(mean) || largest[column] < least ||
             double(largest[column]) > mostOfMean * mean)
           return false;
@@ -215,6 +215,7 @@ static bool fits24(ElementsAttr value, RankedTensorType type,
 
 std::optional<Packing24> packing24Of(Kernel &kernel, linalg::GenericOp root,
                                      OpOperand *weights, unsigned lane) {
+  // What the first cache holds comes soon enough as it is.
   constexpr int64_t leastElements = 16 << 10;
   auto argument = dyn_cast<BlockArgument>(weights->get());
   AffineMap map = root.getMatchingIndexingMap(weights);

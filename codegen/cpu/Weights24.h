@@ -47,8 +47,8 @@ int64_t startOfScales(mlir::RankedTensorType type, const Packing24 &packing);
 
 /// Whether `source`, elements of the static `type` in row-major order, are
 /// weights of which nothing is lost that counts. Each is off by at most 2^-23
-/// of the largest of its column, so that is not to be more than 32 times their
-/// root mean square. At most one of 100 000 is zero, for those would be
+/// of the largest of its column, so that is not to be more than 32 times the
+/// mean of their magnitudes. At most one of 100 000 is zero, for those would be
 /// something else then, but all of a column may be; none is infinite, or not a
 /// number.
 bool fits24(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
