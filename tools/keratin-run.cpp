@@ -289,8 +289,7 @@ static void checkOptions(const CLI::App &app, const std::string &model) {
   if (isCompiled)
     for (const char *name :
          {"-O", "--target", "--precision", "--winograd", "--tiles",
-          "--weights24",
-          "--unroll-factor", "--checkpoint-every"})
+          "--weights24", "--unroll-factor", "--checkpoint-every"})
       if (app.get_option(name)->count() > 0)
         throw Error(model + ": is compiled already: give " + name +
                     " to keratinc");

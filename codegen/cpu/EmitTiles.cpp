@@ -362,7 +362,7 @@ void EmitTiles::runOnOperation() {
   // else that is in it.
   constexpr unsigned fewRegisters = 16;
   if (!littleCode && vectorRegisters > fewRegisters)
-    ahead = findWeightsAhead(getOperation());
+    ahead = findWeightsAhead(getOperation(), weights24);
   auto emit = [&](Kernel &kernel) {
     return emitTileForm(kernel, unit, transforms, dots) ||
            (isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) ||

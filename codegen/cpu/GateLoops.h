@@ -98,11 +98,11 @@ private:
   unsigned rows = 1, columns = 1; ///< of the present tile
   int64_t valid = 0;              ///< units of the present block
   mlir::Value block;              ///< its number
-  mlir::Value start;  ///< of its weights, in elements, where they are in pairs
-                      ///< or have 24 bits
-  unsigned gateOfSums = 0; ///< that is summed up, where those are in turn
-  mlir::Value back;   ///< whether the one before it comes next
-  mlir::Value memory; ///< of the sums of some rows of a block, or null
+  mlir::Value start; ///< of its weights, in elements, where they are in pairs
+                     ///< or have 24 bits
+  unsigned gateOfSums = 0;   ///< that is summed up, where those are in turn
+  mlir::Value back;          ///< whether the one before it comes next
+  mlir::Value memory;        ///< of the sums of some rows of a block, or null
   mlir::AffineExpr firstRow; ///< of those
   mlir::Value shape;         ///< of tile registers
   mlir::Value kept; ///< which sums in `memory` wait for what follows from them

@@ -41,9 +41,9 @@ int64_t GateEmitter::stepsOfTurn() {
     extent /= 2;
     bitsOfStep *= 2;
   }
-  int64_t most =
-      std::min({mostSteps, mostOperations / int64_t(rows * gatesOfStep * columns),
-                mostBytes / (bitsOfStep / 8)});
+  int64_t most = std::min(
+      {mostSteps, mostOperations / int64_t(rows * gatesOfStep * columns),
+       mostBytes / (bitsOfStep / 8)});
   int64_t steps = 1;
   while (2 * steps <= most && extent % (2 * steps) == 0)
     steps *= 2;
@@ -130,7 +130,8 @@ Value GateEmitter::startOfStep(int64_t elements) {
 GateEmitter::Sums GateEmitter::stepOfPairs(ValueRange before, bool isHalf) {
   Sums sums(before);
   Value rowMemory = kernel.memrefOf(factor->get()),
-        packed = kernel.memrefOf(weights->get()), first = startOfStep(gates * pairsOfGate() / 2);
+        packed = kernel.memrefOf(weights->get()),
+        first = startOfStep(gates * pairsOfGate() / 2);
   llvm::SmallDenseMap<AffineExpr, Value> pairs;
   llvm::SmallDenseMap<int64_t, Value> factors;
   forEachSum([&](unsigned row, unsigned number, unsigned column) {
@@ -159,8 +160,8 @@ GateEmitter::Sums GateEmitter::sum24() {
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   for (gateOfSums = 0; gateOfSums < gates; ++gateOfSums) {
     Sums sums = reduce(reductions, Sums(columns, zero));
-    Value ofGate =
-        kernel.plus(start, kernel.index(scales + gateOfSums * columnsOfBlock24));
+    Value ofGate = kernel.plus(
+        start, kernel.index(scales + gateOfSums * columnsOfBlock24));
     scaleSums24(kernel, kernel.memrefOf(weights->get()), ofGate, sums);
     all.append(sums);
   }
@@ -173,9 +174,8 @@ GateEmitter::Sums GateEmitter::step24(ValueRange before) {
   int64_t steps = 1;
   for (unsigned loop : reductions)
     steps *= staticLoopExtent(root, loop);
-  Value word =
-      kernel.plus(startOfStep(wordsOfBlock24),
-                  kernel.index(gateOfSums * steps * wordsOfBlock24));
+  Value word = kernel.plus(startOfStep(wordsOfBlock24),
+                           kernel.index(gateOfSums * steps * wordsOfBlock24));
   Position place;
   for (AffineExpr expr : root.getMatchingIndexingMap(factor).getResults())
     place.push_back(canonical(expr.replaceDims(point(0, gateOfSums, 0))));

@@ -288,10 +288,10 @@ void Kernel::setPackedArgument(unsigned number, const Packing24 &packing) {
       cast<RankedTensorType>(source.getArgumentTypes()[number]), packing);
   setPackedArgument(
       number, MemRefType::get(type.getShape(), type.getElementType()),
-      b.getDictionaryAttr({b.getNamedAttr("columns24", b.getI64IntegerAttr(
-                                                           packing.columns)),
-                           numbers(b, "outer", packing.outer),
-                           numbers(b, "sums", packing.sums)}));
+      b.getDictionaryAttr(
+          {b.getNamedAttr("columns24", b.getI64IntegerAttr(packing.columns)),
+           numbers(b, "outer", packing.outer),
+           numbers(b, "sums", packing.sums)}));
 }
 
 ArrayRef<ElementsAttr> Kernel::valuesOf(Value tensor) {
@@ -307,8 +307,7 @@ void Kernel::setPackedArgument(unsigned number, const PairPacking &packing) {
   SmallVector<NamedAttribute> order = {
       b.getNamedAttr("block", b.getI64IntegerAttr(packing.block)),
       b.getNamedAttr("dim", b.getI64IntegerAttr(packing.dim)),
-      numbers(b, "outer", packing.outer),
-      numbers(b, "pairs", packing.sums)};
+      numbers(b, "outer", packing.outer), numbers(b, "pairs", packing.sums)};
   if (!packing.inner.empty())
     order.push_back(numbers(b, "inner", packing.inner));
   if (packing.split)

@@ -46,8 +46,8 @@ std::optional<OneRowPlan> planOneRow(Kernel &kernel, linalg::GenericOp root,
     return std::nullopt;
   int64_t steps = 1, columns = staticLoopExtent(root, plan.lane);
   for (unsigned loop : plan.sums)
-    steps = llvm::SaturatingMultiply<uint64_t>(steps,
-                                               staticLoopExtent(root, loop));
+    steps =
+        llvm::SaturatingMultiply<uint64_t>(steps, staticLoopExtent(root, loop));
   if (steps < leastSteps)
     return std::nullopt;
   std::optional<Packing24> packing =
@@ -120,8 +120,8 @@ void OneRowEmitter::emitBlocks(Value from, Value to) {
   };
   // The share of a call may begin behind the last whole block.
   Value count = arith::SubIOp::create(b, loc, whole, kernel.least(from, whole));
-  Value tiles = arith::DivUIOp::create(b, loc, count,
-                                       kernel.index(plan.blocksOfTile));
+  Value tiles =
+      arith::DivUIOp::create(b, loc, count, kernel.index(plan.blocksOfTile));
   Value end = arith::AddIOp::create(
       b, loc, from,
       arith::MulIOp::create(b, loc, tiles, kernel.index(plan.blocksOfTile)));
@@ -149,8 +149,7 @@ Position OneRowEmitter::pointOf(int64_t column) {
 /// Where the words of a block of the tile are.
 Value OneRowEmitter::startOf(Value first, int64_t number) {
   int64_t ofBlock = cast<MemRefType>(words.getType()).getDimSize(1);
-  return arith::MulIOp::create(b, loc,
-                               kernel.plus(first, kernel.index(number)),
+  return arith::MulIOp::create(b, loc, kernel.plus(first, kernel.index(number)),
                                kernel.index(ofBlock));
 }
 
@@ -165,8 +164,7 @@ void OneRowEmitter::emitTile(Value first, int64_t blocks, int64_t columns) {
   auto type = VectorType::get(lanes24, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   constexpr int64_t vectors = columnsOfBlock24 / lanes24;
-  Sums sums =
-      reduce(plan.sums, starts, Sums(size_t(blocks * vectors), zero));
+  Sums sums = reduce(plan.sums, starts, Sums(size_t(blocks * vectors), zero));
   Value scales = kernel.index(startOfScales(
       cast<RankedTensorType>(plan.weights->get().getType()), plan.packing));
   for (auto [number, start] : llvm::enumerate(starts)) {
@@ -211,10 +209,10 @@ OneRowEmitter::Sums OneRowEmitter::step(ArrayRef<Value> starts, Sums sums) {
     number = number * staticLoopExtent(root, loop) + point[loop];
   Value place = reader.at(canonical(number * wordsOfBlock24));
   Value element = reader.materialize(
-      reader.read(plan.row->get(),
-                  atPoint(root.getMatchingIndexingMap(plan.row).getResults(),
-                          point),
-                  0),
+      reader.read(
+          plan.row->get(),
+          atPoint(root.getMatchingIndexingMap(plan.row).getResults(), point),
+          0),
       0);
   for (auto [number, start] : llvm::enumerate(starts)) {
     Value word = kernel.plus(start, place);

@@ -23,8 +23,7 @@ static int64_t elementsOf(RankedTensorType type, ArrayRef<int64_t> dims) {
   return elements;
 }
 
-bool haveOneRoleEach(RankedTensorType type,
-                     ArrayRef<ArrayRef<int64_t>> roles) {
+bool haveOneRoleEach(RankedTensorType type, ArrayRef<ArrayRef<int64_t>> roles) {
   llvm::SmallBitVector seen(type.getRank());
   for (ArrayRef<int64_t> dims : roles)
     for (int64_t dim : dims) {

@@ -93,8 +93,7 @@ bool fits24(ArrayRef<char> source, RankedTensorType type,
   Places places(type, packing);
   auto steps = int64_t(places.sums.size());
   for (int64_t outer : places.outer)
-    for (int64_t first = 0; first < places.columns;
-         first += columnsOfBlock24) {
+    for (int64_t first = 0; first < places.columns; first += columnsOfBlock24) {
       Columns values = {}, largest = {};
       std::array<double, columnsOfBlock24> magnitudes = {};
       std::array<int32_t, columnsOfBlock24> zeros = {};
@@ -227,8 +226,8 @@ std::optional<Packing24> packing24Of(Kernel &kernel, linalg::GenericOp root,
   SmallVector<unsigned> sums;
   root.getReductionDims(sums);
   for (unsigned loop : sums) {
-    std::optional<unsigned> dim = map.getResultPosition(
-        getAffineDimExpr(loop, root.getContext()));
+    std::optional<unsigned> dim =
+        map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
     if (!dim)
       return std::nullopt;
     packing.sums.push_back(*dim);
@@ -261,9 +260,9 @@ std::optional<Packing24> packing24Of(Kernel &kernel, linalg::GenericOp root,
 static Value loadVector(Kernel &kernel, Value memref, Value word, Type element,
                         size_t number) {
   word = kernel.plus(word, kernel.index(int64_t(number) * lanes24));
-  return LLVM::LoadOp::create(
-      kernel.builder(), kernel.loc(), VectorType::get(lanes24, element),
-      addressOf(kernel, memref, word), /*alignment=*/4);
+  return LLVM::LoadOp::create(kernel.builder(), kernel.loc(),
+                              VectorType::get(lanes24, element),
+                              addressOf(kernel, memref, word), /*alignment=*/4);
 }
 
 void scaleSums24(Kernel &kernel, Value memref, Value word,
@@ -281,8 +280,7 @@ void addProducts24(Kernel &kernel, Value memref, Value word, Value element,
   Location loc = kernel.loc();
   SmallVector<Value> words;
   for (size_t number = 0; number < 3; ++number)
-    words.push_back(
-        loadVector(kernel, memref, word, b.getI32Type(), number));
+    words.push_back(loadVector(kernel, memref, word, b.getI32Type(), number));
   // The last vector has the uppermost and the lowest bytes of the first one,
   // and the lowest bytes of the others: two permutations of bytes.
   constexpr int64_t bytes = lanes24 * 4;
@@ -299,8 +297,7 @@ void addProducts24(Kernel &kernel, Value memref, Value word, Value element,
   Value last = vector::ShuffleOp::create(b, loc, asBytes(words[0]),
                                          asBytes(words[1]), firstMask);
   last = vector::ShuffleOp::create(b, loc, last, asBytes(words[2]), lastMask);
-  words.push_back(
-      vector::BitCastOp::create(b, loc, words[0].getType(), last));
+  words.push_back(vector::BitCastOp::create(b, loc, words[0].getType(), last));
   auto type = VectorType::get(lanes24, b.getF32Type());
   Value spread = vector::BroadcastOp::create(b, loc, type, element);
   for (auto [sum, vector] : llvm::zip(sums, words))

@@ -49,7 +49,7 @@ static int64_t flopsOf(func::CallOp call, func::FuncOp kernel) {
                                                                   : 0;
 }
 
-llvm::StringMap<WeightsAhead> findWeightsAhead(ModuleOp module) {
+llvm::StringMap<WeightsAhead> findWeightsAhead(ModuleOp module, bool weights24) {
   // While a core does so many FLOPs, memory brings a byte with no more than
   // half of its bandwidth: kernels have weights of their own. How many calls
   // are looked at.
@@ -78,6 +78,8 @@ llvm::StringMap<WeightsAhead> findWeightsAhead(ModuleOp module) {
           llvm::SaturatingMultiply<uint64_t>(type.getNumElements(),
                                              type.getElementTypeBitWidth()),
           8);
+      if (weights24 && type.getElementType().isF32())
+        bytes = bytes / 4 * 3;
       if (bytes < leastBytes)
         continue;
       // Those in front, the nearest first, until there is time for all.

@@ -19,9 +19,10 @@ struct WeightsAhead {
 
 /// The weights that one row meets, each of them once, and that no near cache
 /// holds, by the names of the kernels in front that have time to ask for them.
-/// Nothing else could hide how long memory takes to bring them. Kernels are on
-/// tensors yet.
-llvm::StringMap<WeightsAhead> findWeightsAhead(mlir::ModuleOp module);
+/// Nothing else could hide how long memory takes to bring them. `weights24`:
+/// those of f32 will have 24 bits. Kernels are on tensors yet.
+llvm::StringMap<WeightsAhead> findWeightsAhead(mlir::ModuleOp module,
+                                               bool weights24);
 
 /// Gives what kernels have asked for the form in which it is read. All kernels
 /// are on memrefs.

@@ -77,8 +77,7 @@ TEST_F(Weights24Test, IsOffByLittleOfTheLargestOfAColumn) {
     for (int64_t gate = 0; gate < gates; ++gate) {
       const int32_t *block = &packed[column / 64 * words];
       float scale;
-      std::memcpy(&scale,
-                  block + gates * steps * 48 + gate * 64 + column % 64,
+      std::memcpy(&scale, block + gates * steps * 48 + gate * 64 + column % 64,
                   sizeof(scale));
       double largest = 0;
       for (int64_t step = 0; step < steps && column < columns; ++step)
@@ -86,10 +85,9 @@ TEST_F(Weights24Test, IsOffByLittleOfTheLargestOfAColumn) {
             largest,
             std::fabs(weights[(step * gates + gate) * columns + column]));
       for (int64_t step = 0; step < steps; ++step) {
-        double wanted =
-            column < columns
-                ? weights[(step * gates + gate) * columns + column]
-                : 0.;
+        double wanted = column < columns
+                            ? weights[(step * gates + gate) * columns + column]
+                            : 0.;
         double value =
             double(unpacked(block + (gate * steps + step) * 48)[column % 64]) *
             scale;
@@ -149,7 +147,7 @@ TEST_F(Weights24Test, EachDimensionHasOneRole) {
   EXPECT_FALSE(isValid({1, {0}, {}}, type({2, 3, 4})));
   EXPECT_FALSE(isValid({1, {0}, {1}}, type({2, 3})));
   EXPECT_FALSE(isValid({3, {0, 1}, {2}}, type({2, 3, 4})));
-  EXPECT_FALSE(isValid({1, {0}, {}},
-                       RankedTensorType::get({2, 3},
-                                             Builder(&context).getF64Type())));
+  EXPECT_FALSE(
+      isValid({1, {0}, {}},
+              RankedTensorType::get({2, 3}, Builder(&context).getF64Type())));
 }
