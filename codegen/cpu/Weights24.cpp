@@ -125,7 +125,7 @@ static int32_t nearestWord(double value, int32_t lowest) {
   // Adding it leaves an integer in the last places: the nearest one.
   constexpr double magic = 0x1.8p52, largest = (1 << 23) - 1;
   double upper = (value - lowest) / 256 + magic - magic;
-  upper = std::min(std::max(upper, -largest - 1), largest);
+  upper = std::min(std::max(-largest - 1, upper), largest); // also of no number
   return int32_t(upper) * 256 + lowest;
 }
 

@@ -49,7 +49,8 @@ static int64_t flopsOf(func::CallOp call, func::FuncOp kernel) {
                                                                   : 0;
 }
 
-llvm::StringMap<WeightsAhead> findWeightsAhead(ModuleOp module, bool weights24) {
+llvm::StringMap<WeightsAhead> findWeightsAhead(ModuleOp module,
+                                               bool weights24) {
   // While a core does so many FLOPs, memory brings a byte with no more than
   // half of its bandwidth: kernels have weights of their own. How many calls
   // are looked at.
