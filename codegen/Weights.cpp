@@ -158,6 +158,9 @@ static LogicalResult copy24(ElementsAttr elements, DictionaryAttr packing,
       type.getNumElements() == 0 ||
       type.getNumElements() != elements.getNumElements())
     return failure();
+  // Each is three bytes at least: what follows does not overflow.
+  if (uint64_t(type.getNumElements()) > out.size())
+    return failure();
   Packing24 order = {columns.getInt(), llvm::to_vector(sums.asArrayRef()),
                      llvm::to_vector(outer.asArrayRef())};
   if (!isValid(order, type) || !fills(packedType(type, order), out))

@@ -119,9 +119,7 @@ AffineExpr GateEmitter::elementOfFactor(ArrayRef<AffineExpr> dims) {
 
 /// Where the weights of the present step begin, which has so many.
 Value GateEmitter::startOfStep(int64_t elements) {
-  AffineExpr number = getAffineConstantExpr(0, b.getContext());
-  for (unsigned loop : reductions)
-    number = number * staticLoopExtent(root, loop) + point(0, 0, 0)[loop];
+  AffineExpr number = numberOfTurn(root, reductions, point(0, 0, 0));
   return kernel.plus(start, reader.at(canonical(number * elements)));
 }
 

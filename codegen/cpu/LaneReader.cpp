@@ -608,6 +608,14 @@ Value LaneReader::materialize(Lanes lanes, unsigned width) {
   return arith::AddIOp::create(b, kernel.loc(), result, steps);
 }
 
+AffineExpr numberOfTurn(linalg::GenericOp root, ArrayRef<unsigned> loops,
+                        ArrayRef<AffineExpr> point) {
+  AffineExpr number = getAffineConstantExpr(0, root.getContext());
+  for (unsigned loop : loops)
+    number = number * staticLoopExtent(root, loop) + point[loop];
+  return number;
+}
+
 void emitTurns(Kernel &kernel, LaneReader &reader, Value from, Value to,
                int64_t step, llvm::function_ref<void(Value)> body) {
   LaneReader::Scope scope(reader);

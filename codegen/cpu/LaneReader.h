@@ -216,6 +216,12 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> byteViews;
 };
 
+/// Which turn of the loops `loops` of `root`, of known extents and outermost
+/// first, is at `point`, which has an expression for each loop.
+mlir::AffineExpr numberOfTurn(mlir::linalg::GenericOp root,
+                              llvm::ArrayRef<unsigned> loops,
+                              llvm::ArrayRef<mlir::AffineExpr> point);
+
 /// Whole bytes of an element of `type`; 0 where it has none.
 int64_t bytesOfElement(mlir::MemRefType type);
 

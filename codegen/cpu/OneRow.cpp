@@ -204,10 +204,8 @@ OneRowEmitter::Sums OneRowEmitter::step(ArrayRef<Value> starts, Sums sums) {
   constexpr int64_t wordsAhead = 1536 / 4, lineWords = 64 / 4;
   constexpr size_t vectors = columnsOfBlock24 / lanes24;
   Position point = pointOf(0);
-  AffineExpr number = getAffineConstantExpr(0, b.getContext());
-  for (unsigned loop : plan.sums)
-    number = number * staticLoopExtent(root, loop) + point[loop];
-  Value place = reader.at(canonical(number * wordsOfBlock24));
+  Value place = reader.at(
+      canonical(numberOfTurn(root, plan.sums, point) * wordsOfBlock24));
   Value element = reader.materialize(
       reader.read(
           plan.row->get(),

@@ -93,6 +93,38 @@ TEST_F(CopyElements, InterleavesBlocksThatHaveHalves) {
   EXPECT_FALSE(collectPacked(context, 1, ", interleaved", "tensor<16x1xf32>"));
 }
 
+/// Whether a constant of `type`, a matrix, is packed as integers of 24 bits
+/// into 448 bytes: those of one step of a block, or of none and its scales.
+static bool collects24(MLIRContext &context, const std::string &type,
+                       const std::string &roles) {
+  context.loadDialect<func::FuncDialect>();
+  std::string text = "func.func @f() attributes {ktn.weights = [{offset = 0, "
+                     "bytes = 448, value = dense<1.0> : " +
+                     type + ", packed = {type = " + type + ", " + roles +
+                     "}}]} { return }";
+  ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  return bool(collectWeights(*module->getOps<func::FuncOp>().begin(), 448));
+}
+
+// 2^60 steps are, counted in 64 bits, none.
+TEST_F(CopyElements, Packs24BitsIntoBlocksThatFit) {
+  auto roles = [](const std::string &columns, const std::string &sums) {
+    return "columns24 = " + columns + ", outer = array<i64>, sums = array<i64" +
+           sums + ">";
+  };
+  EXPECT_TRUE(collects24(context, "tensor<1x9xf32>", roles("1", ": 0")));
+  EXPECT_FALSE(collects24(context, "tensor<1x9xf32>", roles("2", ": 0")));
+  EXPECT_FALSE(collects24(context, "tensor<1x9xf32>", roles("-1", ": 0")));
+  EXPECT_FALSE(collects24(context, "tensor<1x9xf32>", roles("1", "")));
+  EXPECT_FALSE(collects24(context, "tensor<1x9xf32>", roles("1", ": 0, 0")));
+  EXPECT_FALSE(collects24(context, "tensor<1x9xf64>", roles("1", ": 0")));
+  EXPECT_FALSE(collects24(context, "tensor<0x9xf32>", roles("1", ": 0")));
+  EXPECT_FALSE(collects24(context, "tensor<1152921504606846977x1xf32>",
+                          roles("1", ": 0")));
+}
+
 /// Two weights of a function at these offsets, of 8 bytes each, in 256.
 static std::string collectTwo(MLIRContext &context, int first, int second,
                               unsigned &done) {
