@@ -84,6 +84,9 @@ struct CompileOptions {
   /// Let weights that one row meets be integers of 24 bits where that is
   /// faster; at -O0 none are.
   bool weights24 = true;
+  /// Let products with known weights be made of fewer multiplications where
+  /// that is faster; at -O0 none are.
+  bool strassen = true;
   /// What factors of products are rounded to; at -O0 as well.
   Precision precision = Precision::F32;
   /// Threads that the code is for: 1, or any number for 0 and more; the default

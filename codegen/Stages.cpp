@@ -180,6 +180,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.oneRun = target.oneRun;
   result.halfUnits = target.halfUnits;
   result.weights24 = target.weights24 && options.weights24;
+  result.strassen = options.strassen;
   result.storesAtOnce = target.storesAtOnce;
   result.halves = target.halves;
   result.winograd = options.winograd;

@@ -108,19 +108,21 @@ static Function *taskOf(Function &kernel) {
     arguments.push_back(
         b.CreateLoad(type->getElementType(field),
                      b.CreateStructGEP(type, task->getArg(0), field)));
-  Value *count = arguments.pop_back_val(), *taken = nullptr;
+  Value *count = arguments.pop_back_val(), *taken = nullptr, *piece = nullptr;
+  bool hasTurns = turnsOf(kernel) > 1;
   if (kernel.hasFnAttribute(pieceMark)) {
-    taken = b.CreateStructGEP(type, task->getArg(0), arguments.size() - 1);
-    arguments.back() = takePiece(b, taken);
+    size_t number = arguments.size() - (hasTurns ? 2 : 1);
+    taken = b.CreateStructGEP(type, task->getArg(0), unsigned(number));
+    piece = arguments[number] = takePiece(b, taken);
   }
-  if (turnsOf(kernel) > 1)
+  if (hasTurns)
     arguments.back() = chooseTurn(
         b, b.CreateStructGEP(type, task->getArg(0), arguments.size() - 1),
         count);
   arguments.append({task->getArg(1), task->getArg(2), count});
   b.CreateCall(&kernel, arguments);
   if (taken)
-    releasePiece(b, taken, arguments[arguments.size() - 4]);
+    releasePiece(b, taken, piece);
   b.CreateRetVoid();
   return task;
 }

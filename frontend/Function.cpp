@@ -179,6 +179,8 @@ Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
   // The bits of results stay as they were when code is made once more.
   if (caller == Caller::UsOften && options.winograd == Winograd::Auto)
     options.winograd = Winograd::Off;
+  if (caller == Caller::UsOften)
+    options.strassen = false;
   options.inputShapes = shapes;
   Extraction extraction =
       extract(*graph, cut, circumstances(training, choices), options.name);

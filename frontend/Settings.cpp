@@ -58,6 +58,10 @@ CompileOptions compileOptions(const CompileSettings &settings,
     throw Error("weights24 is '" + settings.weights24 +
                 "' but must be auto or off");
   options.weights24 = settings.weights24 == "auto";
+  if (settings.strassen != "auto" && settings.strassen != "off")
+    throw Error("strassen is '" + settings.strassen +
+                "' but must be auto or off");
+  options.strassen = settings.strassen == "auto";
   std::string precision =
       settings.precision.empty() ? compute_precision() : settings.precision;
   options.precision = require(parsePrecision(precision), "precision", precision,

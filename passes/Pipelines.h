@@ -87,6 +87,9 @@ struct PipelineOptions {
   /// Whether weights that one row of a product meets may be integers of 24 bits
   /// with a scale for each column.
   bool weights24 = false;
+  /// Whether products with known weights may be made of fewer multiplications,
+  /// where that is faster.
+  bool strassen = false;
   /// How many stores in a row do not hold up products behind them; 0 for any.
   unsigned storesAtOnce = 0;
   /// Whether instructions convert between f16 and f32.

@@ -50,6 +50,15 @@ void addTilesOption(CLI::App &app, std::string &tiles) {
       ->capture_default_str();
 }
 
+void addStrassenOption(CLI::App &app, std::string &strassen) {
+  app.add_option("--strassen", strassen,
+                 "products of many rows with known weights made of seven "
+                 "products of half the rows, columns and sums in place of "
+                 "eight, where that is faster")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->capture_default_str();
+}
+
 void addWeights24Option(CLI::App &app, std::string &weights24) {
   app.add_option("--weights24", weights24,
                  "weights that one row is multiplied by as integers of 24 bits "

@@ -27,6 +27,8 @@ void addWinogradOption(CLI::App &app, std::string &winograd);
 void addTilesOption(CLI::App &app, std::string &tiles);
 /// --weights24: auto or off.
 void addWeights24Option(CLI::App &app, std::string &weights24);
+/// --strassen: auto or off.
+void addStrassenOption(CLI::App &app, std::string &strassen);
 /// --threads, a number from 1.
 void addThreadsOption(CLI::App &app, int &threads, const std::string &what);
 /// --target, "native" unless it is given, whatever Keras' configuration says.

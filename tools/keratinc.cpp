@@ -83,6 +83,7 @@ int main(int argc, char **argv) try {
   addWinogradOption(app, options.winograd);
   addTilesOption(app, options.tiles);
   addWeights24Option(app, options.weights24);
+  addStrassenOption(app, options.strassen);
   addLoopOptions(app, options);
   addCacheOptions(app);
   app.add_flag("--profile", options.profile,

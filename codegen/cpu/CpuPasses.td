@@ -85,6 +85,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "half a vector takes the target half the time of a vector">,
     Option<"weights24", "weights24", "bool", "false",
            "weights that one row of a product meets may have 24 bits">,
+    Option<"strassen", "strassen", "bool", "false",
+           "products may be made of fewer multiplications">,
     Option<"storesAtOnce", "stores-at-once", "unsigned", "0",
            "stores in a row that do not hold up products; 0 for any number">,
     Option<"parallel", "parallel", "bool", "false",

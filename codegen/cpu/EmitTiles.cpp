@@ -11,6 +11,7 @@
 #include "codegen/cpu/PlainLoops.h"
 #include "codegen/cpu/RowEmitter.h"
 #include "codegen/cpu/SharedRows.h"
+#include "codegen/cpu/Strassen.h"
 #include "codegen/cpu/TileEmitter.h"
 #include "codegen/cpu/WeightsAhead.h"
 #include "codegen/cpu/Winograd.h"
@@ -194,6 +195,10 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
     axis = axisOf(oneRow->lane, outputs.front());
     return true;
   }
+  if (auto halved = planStrassen(kernel, root, unit)) {
+    emitStrassen(kernel, root, *halved, outputs);
+    return true;
+  }
   std::optional<Tiling> tiling =
       tilingOf(kernel, root, unit, holdsSums(root, outputs));
   if (!tiling)
@@ -345,6 +350,7 @@ void EmitTiles::runOnOperation() {
   unit.oneRun = oneRun;
   unit.halfUnits = halfUnits;
   unit.weights24 = weights24;
+  unit.strassen = strassen;
   unit.storesAtOnce = storesAtOnce;
   unit.bytesOfWeights = bytesOfWeights(getOperation());
   // Transforms are some thousand instructions.

@@ -5,6 +5,7 @@
 #include "codegen/cpu/Weights24.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -581,6 +582,20 @@ Value sideBySide(Kernel &kernel, Value number, int64_t count, int64_t runs) {
   run = arith::MulIOp::create(b, loc, run, kernel.index(count / runs));
   Value place = arith::DivUIOp::create(b, loc, number, all);
   return arith::AddIOp::create(b, loc, run, place);
+}
+
+Value hidden(Kernel &kernel, Value value) {
+  OpBuilder &b = kernel.builder();
+  Location loc = kernel.loc();
+  Type type = b.getI64Type();
+  Value number = arith::IndexCastOp::create(b, loc, type, value);
+  number = LLVM::InlineAsmOp::create(
+               b, loc, type, number, /*asm_string=*/"",
+               /*constraints=*/"=r,0", /*has_side_effects=*/false,
+               /*is_align_stack=*/false, LLVM::TailCallKind::None,
+               /*asm_dialect=*/{}, /*operand_attrs=*/{})
+               .getRes();
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
 }
 
 SmallVector<Value>

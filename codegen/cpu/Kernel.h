@@ -241,6 +241,9 @@ inline constexpr int64_t runsAtOnce = 8, rowsOfRuns = 32;
 mlir::Value sideBySide(Kernel &kernel, mlir::Value number, int64_t count,
                        int64_t runs);
 
+/// An index that is `value`, of which the compiler does not know that.
+mlir::Value hidden(Kernel &kernel, mlir::Value value);
+
 /// Emits `for iv = from to to step step` around `body`, which gets the iv and
 /// the carried values and returns the next ones. Returns the last ones.
 llvm::SmallVector<mlir::Value>

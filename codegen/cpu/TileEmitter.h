@@ -27,6 +27,20 @@ void storeOutputs(LaneReader &reader, mlir::linalg::GenericOp root,
                   llvm::ArrayRef<Output> outputs, const Position &point,
                   unsigned width, mlir::ValueRange sums);
 
+/// The sums of a vector of columns, one for each result of a root, and where
+/// they are.
+struct SumsAt {
+  Position point;
+  llvm::SmallVector<mlir::Value> sums;
+};
+
+/// The same for several vectors of one width, instruction by instruction: the
+/// chains of functions hide the latency of each other.
+void storeOutputs(Kernel &kernel, LaneReader &reader,
+                  mlir::linalg::GenericOp root,
+                  llvm::ArrayRef<Output> outputs,
+                  llvm::ArrayRef<SumsAt> vectors, unsigned width);
+
 /// Whether `outputs` are one, that has a place for each sum of `root`.
 bool holdsSums(mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs);
 

@@ -126,50 +126,8 @@ void TileEmitter::prefetchNextPlaces(const Output &output,
   }
 }
 
-/// Makes `sums` the values of the results of `root` at `point`.
-static void rememberSums(LaneReader &reader, linalg::GenericOp root,
-                         const Position &point, unsigned width,
-                         ValueRange sums) {
-  for (auto [result, sum] : llvm::zip_equal(root->getResults(), sums)) {
-    AffineMap map = root.getIndexingMapMatchingResult(result);
-    reader.remember(result, atPoint(map.getResults(), point), width, {sum, {}});
-  }
-}
-
-/// Computes the outputs of vectors of one width, each from a sum for each
-/// result of the root.
 void TileEmitter::finishVectors(ArrayRef<SumsAt> vectors, unsigned width) {
-  if (vectors.size() == 1 || width == 0) {
-    for (const SumsAt &vector : vectors)
-      storeOutputs(reader, root, outputs, vector.point, width, vector.sums);
-  } else {
-    for (const SumsAt &vector : vectors)
-      rememberSums(reader, root, vector.point, width, vector.sums);
-    // All are read before any is written, as in storeOutputs.
-    SmallVector<Sums> values(outputs.size());
-    for (auto [parts, output] : llvm::zip_equal(values, outputs))
-      for (const SumsAt &vector : vectors)
-        parts.push_back(reader.materialize(
-            reader.read(output.tensor, atPoint(output.position, vector.point),
-                        width),
-            width));
-    VectorJoiner joiner(b, loc);
-    for (Sums &parts : values) {
-      // LLVM takes vectors apart by halves, and elements of others one by one;
-      // what nobody reads of these it does not compute.
-      Sums even = parts;
-      even.resize(llvm::PowerOf2Ceil(parts.size()), parts.back());
-      Value whole = joiner.join(even);
-      for (auto [number, part] : llvm::enumerate(parts))
-        part = vector::ExtractStridedSliceOp::create(
-            b, loc, whole, ArrayRef<int64_t>{int64_t(number) * width},
-            ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
-    }
-    for (auto [parts, output] : llvm::zip_equal(values, outputs))
-      for (auto [part, vector] : llvm::zip_equal(parts, vectors))
-        reader.write({part, {}}, output.destination,
-                     atPoint(output.place, vector.point), width);
-  }
+  storeOutputs(kernel, reader, root, outputs, vectors, width);
   for (const Output &output : outputs)
     prefetchNextPlaces(output, vectors, width);
 }
@@ -348,7 +306,7 @@ void TileEmitter::finishColumns(Value count) {
 
 /// Where the vector `column` of a row behind that at the spare coordinates is,
 /// and its sums, read from memory.
-TileEmitter::SumsAt TileEmitter::sumsFromMemory(unsigned column, unsigned row) {
+SumsAt TileEmitter::sumsFromMemory(unsigned column, unsigned row) {
   SmallVector<AffineExpr> taps(root.getNumLoops());
   AffineExpr down = getAffineDimExpr(root.getNumLoops() + 1, b.getContext());
   AffineExpr along = getAffineDimExpr(root.getNumLoops(), b.getContext()) + row;
@@ -373,6 +331,16 @@ TileEmitter::SumsAt TileEmitter::sumsFromMemory(unsigned column, unsigned row) {
   return vector;
 }
 
+/// Makes `sums` the values of the results of `root` at `point`.
+static void rememberSums(LaneReader &reader, linalg::GenericOp root,
+                         const Position &point, unsigned width,
+                         ValueRange sums) {
+  for (auto [result, sum] : llvm::zip_equal(root->getResults(), sums)) {
+    AffineMap map = root.getIndexingMapMatchingResult(result);
+    reader.remember(result, atPoint(map.getResults(), point), width, {sum, {}});
+  }
+}
+
 void storeOutputs(LaneReader &reader, linalg::GenericOp root,
                   ArrayRef<Output> outputs, const Position &point,
                   unsigned width, ValueRange sums) {
@@ -385,6 +353,44 @@ void storeOutputs(LaneReader &reader, linalg::GenericOp root,
   for (auto [value, output] : llvm::zip_equal(values, outputs))
     reader.write(value, output.destination, atPoint(output.place, point),
                  width);
+}
+
+void storeOutputs(Kernel &kernel, LaneReader &reader, linalg::GenericOp root,
+                  ArrayRef<Output> outputs, ArrayRef<SumsAt> vectors,
+                  unsigned width) {
+  if (vectors.size() == 1 || width == 0) {
+    for (const SumsAt &vector : vectors)
+      storeOutputs(reader, root, outputs, vector.point, width, vector.sums);
+    return;
+  }
+  OpBuilder &b = kernel.builder();
+  Location loc = kernel.loc();
+  for (const SumsAt &vector : vectors)
+    rememberSums(reader, root, vector.point, width, vector.sums);
+  // All are read before any is written, as in storeOutputs.
+  SmallVector<SmallVector<Value>> values(outputs.size());
+  for (auto [parts, output] : llvm::zip_equal(values, outputs))
+    for (const SumsAt &vector : vectors)
+      parts.push_back(reader.materialize(
+          reader.read(output.tensor, atPoint(output.position, vector.point),
+                      width),
+          width));
+  VectorJoiner joiner(b, loc);
+  for (SmallVector<Value> &parts : values) {
+    // LLVM takes vectors apart by halves, and elements of others one by one;
+    // what nobody reads of these it does not compute.
+    SmallVector<Value> even = parts;
+    even.resize(llvm::PowerOf2Ceil(parts.size()), parts.back());
+    Value whole = joiner.join(even);
+    for (auto [number, part] : llvm::enumerate(parts))
+      part = vector::ExtractStridedSliceOp::create(
+          b, loc, whole, ArrayRef<int64_t>{int64_t(number) * width},
+          ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
+  }
+  for (auto [parts, output] : llvm::zip_equal(values, outputs))
+    for (auto [part, vector] : llvm::zip_equal(parts, vectors))
+      reader.write({part, {}}, output.destination,
+                   atPoint(output.place, vector.point), width);
 }
 
 } // namespace keratin

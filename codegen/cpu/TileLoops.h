@@ -167,7 +167,6 @@ private:
   Sums indexForEach(mlir::Value at);
   void multiplyForEach(unsigned row, llvm::ArrayRef<mlir::Value> indices,
                        llvm::MutableArrayRef<mlir::Value> sums);
-  mlir::Value hidden(mlir::Value value);
   void
   forEachTap(llvm::function_ref<void(llvm::ArrayRef<mlir::AffineExpr>)> body);
   Position pointOf(unsigned row, unsigned column,
@@ -178,11 +177,6 @@ private:
   void storeSums(Sums sums);
   void finishRows(mlir::Value count);
   void finishColumns(mlir::Value count);
-  /// The sums of a vector of columns, and where they are.
-  struct SumsAt {
-    Position point;
-    Sums sums;
-  };
   SumsAt sumsFromMemory(unsigned column, unsigned row);
   mlir::Value inColumn(mlir::Value sum, unsigned column);
   void finishVectors(llvm::ArrayRef<SumsAt> vectors, unsigned width);

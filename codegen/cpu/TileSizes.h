@@ -32,6 +32,9 @@ struct VectorUnit {
   /// Whether weights that one row meets arrive sooner as integers of 24 bits
   /// than they would as f32 (codegen/cpu/Weights24.h).
   bool weights24 = false;
+  /// Whether products may be made of fewer multiplications, and other rounding
+  /// errors (codegen/cpu/Strassen.h).
+  bool strassen = false;
   /// How many stores one after the other do not hold up the products behind
   /// them; 0 for any number.
   unsigned storesAtOnce = 0;

@@ -2,7 +2,6 @@
 #include "codegen/cpu/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -378,7 +377,7 @@ bool TileEmitter::readsForEach() {
 TileEmitter::Sums TileEmitter::indexForEach(Value at) {
   Sums indices = {at};
   while (indices.size() < columns.size())
-    indices.push_back(hidden(indices.back()));
+    indices.push_back(hidden(kernel, indices.back()));
   return indices;
 }
 
@@ -398,19 +397,6 @@ void TileEmitter::multiplyForEach(unsigned row, ArrayRef<Value> indices,
     reader.bind(tiling.reductions.back(), at);
     multiply({taps, row, row, {}}, column, sums);
   }
-}
-
-/// An index that is `value`, of which the compiler does not know that.
-Value TileEmitter::hidden(Value value) {
-  Type type = b.getI64Type();
-  Value number = arith::IndexCastOp::create(b, loc, type, value);
-  number = LLVM::InlineAsmOp::create(
-               b, loc, type, number, /*asm_string=*/"",
-               /*constraints=*/"=r,0", /*has_side_effects=*/false,
-               /*is_align_stack=*/false, LLVM::TailCallKind::None,
-               /*asm_dialect=*/{}, /*operand_attrs=*/{})
-               .getRes();
-  return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
 }
 
 /// One step of the reduction: all taps for all rows and columns.

@@ -30,6 +30,7 @@ template <typename Options> Setters<Options> compileSetters() {
           {"winograd", &set<&S::winograd, Options>},
           {"tiles", &set<&S::tiles, Options>},
           {"weights24", &set<&S::weights24, Options>},
+          {"strassen", &set<&S::strassen, Options>},
           {"precision", &set<&S::precision, Options>},
           {"unroll_factor", &set<&S::unrollFactor, Options>},
           {"checkpoint_every", &set<&S::checkpointEvery, Options>},

@@ -64,6 +64,11 @@ struct CompileSettings {
   /// each column where the target is faster so, off by at most 2^-23 of the
   /// largest weight of the column; "off" as f32.
   std::string weights24 = "auto";
+  /// How products of many rows with known weights are made: "auto" of seven
+  /// products of half the rows, columns and sums in place of eight (Strassen,
+  /// 1969) where that is faster, at one and a half times the rounding error;
+  /// "off" as sums of products.
+  std::string strassen = "auto";
   /// What the factors of matrix products, convolutions and recurrent steps are
   /// rounded to: "f32"; "bf16" for about half the memory of weights and more
   /// speed at some 3 significant digits; or "f16" for weights of half the size

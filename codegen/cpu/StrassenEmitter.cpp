@@ -1,0 +1,636 @@
+//===- StrassenEmitter.cpp - products of fewer multiplications ------------===//
+#include "codegen/cpu/InPlace.h"
+#include "codegen/cpu/Strassen.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+/// A block of a matrix, by its halves.
+struct Block {
+  unsigned row, column;
+};
+/// `first + sign * second`, or the first alone.
+struct BlockSum {
+  Block first, second;
+  int sign;
+};
+constexpr Block b11 = {0, 0}, b12 = {0, 1}, b21 = {1, 0}, b22 = {1, 1};
+constexpr unsigned products = 7;
+
+/// The factors of the products.
+constexpr BlockSum ofLeft[products] = {{b11, b22, 1}, {b21, b22, 1},
+                                       {b11, b11, 0}, {b22, b22, 0},
+                                       {b11, b12, 1}, {b21, b11, -1},
+                                       {b12, b22, -1}};
+constexpr BlockSum ofWeights[products] = {{b11, b22, 1},  {b11, b11, 0},
+                                          {b12, b22, -1}, {b21, b11, -1},
+                                          {b22, b22, 0},  {b11, b12, 1},
+                                          {b21, b22, 1}};
+
+class StrassenEmitter {
+public:
+  StrassenEmitter(Kernel &kernel, linalg::GenericOp root,
+                  const StrassenPlan &plan, ArrayRef<Output> outputs)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        root(root), plan(plan), outputs(outputs) {}
+
+  void run();
+
+private:
+  using Then = llvm::function_ref<void(Value)>;
+  /// A half-open range of pairs or panels.
+  using Range = std::pair<Value, Value>;
+  /// Coordinates of loops of the root.
+  using Coordinates = SmallVector<std::pair<unsigned, AffineExpr>>;
+
+  Value plus(Value value, int64_t offset) {
+    return kernel.plus(value, kernel.index(offset));
+  }
+  Value times(Value value, int64_t factor);
+  Value over(Value value, int64_t divisor, bool rest);
+  void loop(Value from, Value to, int64_t step, Then body) {
+    emitTurns(kernel, reader, from, to, step, body);
+  }
+
+  void layOut();
+  bool takesTurns() const;
+  Value part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
+             int64_t stride);
+  void emitBlocks(Range pairs);
+  void emitInTurns();
+  Coordinates coordinatesOf(const LoopGroup &group, Value turn);
+  Position pointAt(ArrayRef<Coordinates> coordinates);
+  /// Where the rows of a pair are, by halves; and whether there is a lower one,
+  /// null where there always is.
+  struct Pair {
+    Coordinates rows[2];
+    Value hasLower;
+  };
+  Pair pairAt(Value number);
+  void sumLeft(Value first, Range pairs);
+  void sumLeft(const Pair &pair, Value number, ArrayRef<unsigned> inner,
+               Value place);
+  void multiply(Value first, Range panels, Value pairs);
+  void multiplyPanel(Value panel, Value pairs);
+  void multiplySteps(Value panel, Value pairs, Range steps);
+  struct Tile {
+    Value panel, row;
+    Range steps;
+    unsigned product, rows;
+    bool sumsWeights;
+  };
+  void multiplyTile(const Tile &tile);
+  SmallVector<Value> factorsAt(const Tile &tile, Value step);
+  SmallVector<Value> scalarsAt(const Tile &tile, unsigned row,
+                               ArrayRef<Value> steps);
+  void askForWeights(const Tile &tile, Value step);
+  Value weightsAt(Value panel, Value step, Block block, unsigned vector);
+  void finish(Value first, Value panel, Value pairs);
+  void finish(const Pair &pair, Value number, ArrayRef<Coordinates> columns,
+              unsigned vector);
+  VectorType vectorType() {
+    return VectorType::get(plan.lanes, b.getF32Type());
+  }
+
+  Kernel &kernel;
+  OpBuilder &b;
+  Location loc;
+  LaneReader reader;
+  linalg::GenericOp root;
+  const StrassenPlan &plan;
+  ArrayRef<Output> outputs;
+
+  Value weights; ///< [panel of both halves][step of both][column]
+  Value left;    ///< [product][pair][step], sums of blocks
+  Value panel;   ///< [step][column], a sum of blocks of weights
+  Value sums;    ///< [product][pair][column]
+};
+} // namespace
+
+Value StrassenEmitter::times(Value value, int64_t factor) {
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return kernel.index(*known * factor);
+  return arith::MulIOp::create(b, loc, value, kernel.index(factor));
+}
+
+/// The quotient, or the rest.
+Value StrassenEmitter::over(Value value, int64_t divisor, bool rest) {
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return kernel.index(rest ? *known % divisor : *known / divisor);
+  Value by = kernel.index(divisor);
+  if (rest)
+    return arith::RemUIOp::create(b, loc, value, by);
+  return arith::DivUIOp::create(b, loc, value, by);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// Whether threads share the sums of A first, and then the panels: of a single
+/// block. They share blocks otherwise.
+bool StrassenEmitter::takesTurns() const {
+  return kernel.hasParts() && plan.isOneBlock() && plan.panels() > 1;
+}
+
+/// A part of `scratch` from `begin` on, of three dimensions, of which the
+/// innermost one takes `stride`.
+Value StrassenEmitter::part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
+                            int64_t stride) {
+  SmallVector<int64_t> strides = {sizes[1] * stride, stride, 1};
+  auto layout =
+      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
+  return memref::ReinterpretCastOp::create(
+      b, loc, MemRefType::get(sizes, b.getF32Type(), layout), scratch,
+      OpFoldResult(begin), getAsIndexOpFoldResult(b.getContext(), sizes),
+      getAsIndexOpFoldResult(b.getContext(), strides));
+}
+
+void StrassenEmitter::layOut() {
+  Value tensor = plan.weights->get();
+  AffineMap map = root.getMatchingIndexingMap(plan.weights);
+  auto dimOf = [&](unsigned loop) {
+    return *map.getResultPosition(getAffineDimExpr(loop, b.getContext()));
+  };
+  Packing packing = {dimOf(plan.columns.loops.back()), plan.width()};
+  for (unsigned loop : ArrayRef(plan.columns.loops).drop_back())
+    packing.outer.push_back(dimOf(loop));
+  kernel.setPackedArgument(cast<BlockArgument>(tensor).getArgNumber(), packing);
+  Value packed = kernel.memrefOf(tensor);
+  int64_t rank = cast<MemRefType>(packed.getType()).getRank();
+  auto dims = [](int64_t from, int64_t to) {
+    return ReassociationIndices(llvm::to_vector(llvm::seq(from, to)));
+  };
+  auto outer = int64_t(packing.outer.size() + 1);
+  weights = memref::CollapseShapeOp::create(
+      b, loc, packed,
+      ArrayRef<ReassociationIndices>{dims(0, outer), dims(outer, rank - 1),
+                                     dims(rank - 1, rank)});
+  int64_t own = plan.panelElements() + plan.productElements();
+  bool sharesLeft = takesTurns();
+  constexpr int64_t mostParts = 16, mostBytes = 16 << 20;
+  int64_t parts = mostParts;
+  if (!sharesLeft) {
+    own += plan.leftElements();
+    parts = std::clamp<int64_t>(mostBytes / (own * 4), 2, mostParts);
+    if (plan.samples)
+      parts = std::min(
+          parts, int64_t(llvm::divideCeil(plan.pairs(), plan.block)));
+  } else {
+    parts = std::min(parts, plan.panels());
+  }
+  Type element = b.getF32Type();
+  Value shared, ofLeft = kernel.index(0);
+  if (sharesLeft)
+    shared = kernel.addSharedScratch(element, plan.leftElements());
+  auto [scratch, begin] = kernel.addScratch(element, own, parts);
+  if (sharesLeft)
+    kernel.allowTurns(2, parts);
+  panel = part(scratch, begin, {1, plan.steps, plan.width()}, plan.width());
+  Value place = plus(begin, plan.panelElements());
+  sums = part(scratch, place, {products, plan.block, plan.width()},
+              plan.width());
+  if (!sharesLeft)
+    ofLeft = plus(place, plan.productElements());
+  left = part(sharesLeft ? shared : scratch, ofLeft,
+              {products, plan.block, plan.depth()}, plan.rowStride());
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+void StrassenEmitter::run() {
+  kernel.to()->setAttr(kernelAttr, b.getStringAttr("strassen"));
+  layOut();
+  if (takesTurns())
+    return emitInTurns();
+  Value pairs = kernel.index(plan.pairs());
+  if (!plan.samples)
+    pairs = times(kernel.loopExtent(root, *plan.sample), plan.pairsOfSample());
+  if (kernel.hasParts() && !plan.isOneBlock())
+    return emitBlocks(kernel.share(pairs, plan.block));
+  kernel.emitOnce([&] {
+    LaneReader::Scope scope(reader);
+    emitBlocks({kernel.index(0), pairs});
+  });
+}
+
+void StrassenEmitter::emitBlocks(Range pairs) {
+  loop(pairs.first, pairs.second, plan.block, [&](Value first) {
+    Value count = kernel.index(plan.block);
+    if (!plan.samples || plan.pairs() % plan.block != 0)
+      count = kernel.least(
+          count, arith::SubIOp::create(b, loc, pairs.second, first));
+    sumLeft(first, {kernel.index(0), count});
+    multiply(first, {kernel.index(0), kernel.index(plan.panels())}, count);
+  });
+}
+
+void StrassenEmitter::emitInTurns() {
+  Value first = kernel.index(0), pairs = kernel.index(plan.block);
+  auto turn = [&](int64_t number, int64_t extent,
+                  llvm::function_ref<void(Range)> step) {
+    Range range = kernel.share(kernel.index(extent), 1);
+    kernel.emitTurn(number, [&] {
+      LaneReader::Scope scope(reader);
+      step(range);
+    });
+  };
+  turn(1, plan.block, [&](Range range) { sumLeft(first, range); });
+  turn(2, plan.panels(), [&](Range range) { multiply(first, range, pairs); });
+}
+
+/// The loops of `group` at its turn `turn`.
+StrassenEmitter::Coordinates
+StrassenEmitter::coordinatesOf(const LoopGroup &group, Value turn) {
+  Coordinates coordinates;
+  for (size_t number = group.loops.size(); number-- > 0;) {
+    Value at = turn;
+    if (number > 0) {
+      at = over(turn, group.extents[number], /*rest=*/true);
+      turn = over(turn, group.extents[number], /*rest=*/false);
+    }
+    coordinates.push_back({group.loops[number], reader.symbol(at)});
+  }
+  return coordinates;
+}
+
+/// A point of the loops of the root; other loops are where the reader is, or
+/// have one turn.
+Position StrassenEmitter::pointAt(ArrayRef<Coordinates> coordinates) {
+  Position point;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    point.push_back(staticLoopExtent(root, loop) == 1
+                        ? getAffineConstantExpr(0, b.getContext())
+                        : getAffineDimExpr(loop, b.getContext()));
+  for (const Coordinates &some : coordinates)
+    for (auto [loop, expr] : some)
+      point[loop] = expr;
+  return point;
+}
+
+/// Where there is no lower row, the upper one is read for it: the products with
+/// it cancel out in what is kept.
+StrassenEmitter::Pair StrassenEmitter::pairAt(Value number) {
+  Pair pair;
+  Coordinates sample;
+  int64_t pairs = plan.pairsOfSample(), rows = plan.rows.turns();
+  Value upper = number;
+  if (plan.sample) {
+    Value turn = over(number, pairs, /*rest=*/false);
+    sample.push_back({*plan.sample, reader.symbol(turn)});
+    upper = over(number, pairs, /*rest=*/true);
+  }
+  Value lower = plus(upper, pairs);
+  if (rows % 2 != 0) {
+    pair.hasLower = arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::ult, lower, kernel.index(rows));
+    lower = arith::SelectOp::create(b, loc, pair.hasLower, lower, upper);
+  }
+  pair.rows[0] = coordinatesOf(plan.rows, upper);
+  pair.rows[1] = coordinatesOf(plan.rows, lower);
+  for (Coordinates &rows : pair.rows)
+    rows.append(sample);
+  return pair;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of blocks of A
+//===----------------------------------------------------------------------===//
+
+void StrassenEmitter::sumLeft(Value first, Range pairs) {
+  reader.setLane(plan.sums.loops.back());
+  loop(pairs.first, pairs.second, 1, [&](Value number) {
+    Pair pair = pairAt(kernel.plus(first, number));
+    sumLeft(pair, number, plan.sums.loops, kernel.index(0));
+  });
+}
+
+/// Sums of a pair for all turns of the loops `inner` of the first half of the
+/// sums, which begin at `place`.
+void StrassenEmitter::sumLeft(const Pair &pair, Value number,
+                              ArrayRef<unsigned> inner, Value place) {
+  unsigned first = plan.sums.loops.front(), loopOfTurns = inner.front();
+  int64_t extent = staticLoopExtent(root, loopOfTurns);
+  if (loopOfTurns == first)
+    extent /= 2;
+  if (inner.size() > 1)
+    return loop(kernel.index(0), kernel.index(extent), 1, [&](Value turn) {
+      reader.bind(loopOfTurns, turn);
+      int64_t inside = 1;
+      for (unsigned loop : inner.drop_front())
+        inside *= staticLoopExtent(root, loop);
+      sumLeft(pair, number, inner.drop_front(),
+              kernel.plus(place, times(turn, inside)));
+    });
+  AffineMap map = root.getMatchingIndexingMap(plan.left);
+  auto some = [&](Value turn, unsigned width) {
+    reader.bind(loopOfTurns, turn);
+    Value blocks[2][2];
+    for (unsigned row : {0, 1})
+      for (unsigned half : {0, 1}) {
+        AffineExpr ofHalf = getAffineDimExpr(first, b.getContext());
+        if (half == 1)
+          ofHalf = ofHalf + staticLoopExtent(root, first) / 2;
+        Position point = pointAt({pair.rows[row], {{first, ofHalf}}});
+        Position position;
+        for (AffineExpr expr : map.getResults())
+          position.push_back(canonical(expr.replaceDims(point)));
+        blocks[row][half] = reader.materialize(
+            reader.read(plan.left->get(), position, width), width);
+      }
+    for (auto [product, sum] : llvm::enumerate(ofLeft)) {
+      Value value = blocks[sum.first.row][sum.first.column];
+      Value other = blocks[sum.second.row][sum.second.column];
+      if (sum.sign > 0)
+        value = arith::AddFOp::create(b, loc, value, other);
+      if (sum.sign < 0)
+        value = arith::SubFOp::create(b, loc, value, other);
+      vector::StoreOp::create(b, loc, value, left,
+                              ValueRange{kernel.index(int64_t(product)), number,
+                                         kernel.plus(place, turn)});
+    }
+  };
+  int64_t whole = extent / plan.lanes * plan.lanes;
+  loop(kernel.index(0), kernel.index(whole), plan.lanes,
+       [&](Value turn) { some(turn, plan.lanes); });
+  if (whole != extent) {
+    LaneReader::Scope scope(reader);
+    some(kernel.index(whole), unsigned(extent - whole));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void StrassenEmitter::multiply(Value first, Range panels, Value pairs) {
+  loop(panels.first, panels.second, 1, [&](Value panel) {
+    multiplyPanel(panel, pairs);
+    finish(first, panel, pairs);
+  });
+}
+
+/// Sums begin with zeros in memory where they are made in several turns.
+void StrassenEmitter::multiplyPanel(Value panel, Value pairs) {
+  Value begin = kernel.index(0), end = kernel.index(plan.depth());
+  if (plan.steps == plan.depth())
+    return multiplySteps(panel, pairs, {begin, end});
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType()));
+  loop(begin, kernel.index(products), 1, [&](Value product) {
+    loop(begin, pairs, 1, [&](Value row) {
+      for (unsigned vector = 0; vector < plan.size.vectors; ++vector)
+        vector::StoreOp::create(
+            b, loc, zero, sums,
+            ValueRange{product, row,
+                       kernel.index(int64_t(vector) * plan.lanes)});
+    });
+  });
+  loop(begin, end, plan.steps, [&](Value from) {
+    multiplySteps(panel, pairs,
+                  {from, kernel.least(plus(from, plan.steps), end)});
+  });
+}
+
+/// Rows of an unfinished block are multiplied as they are: nobody reads them.
+void StrassenEmitter::multiplySteps(Value panel, Value pairs, Range steps) {
+  unsigned rows = plan.size.rows;
+  int64_t whole = plan.block / rows * rows;
+  auto rest = unsigned(plan.block - whole);
+  for (unsigned product = 0; product < products; ++product) {
+    Tile tile = {panel, kernel.index(0), steps, product, rows, true};
+    multiplyTile(tile);
+    tile.sumsWeights = false;
+    loop(kernel.index(rows), kernel.least(pairs, kernel.index(whole)), rows,
+         [&](Value row) {
+           tile.row = row;
+           multiplyTile(tile);
+         });
+    if (rest != 0)
+      loop(kernel.index(whole), pairs, plan.block, [&](Value row) {
+        tile.row = row;
+        tile.rows = rest;
+        multiplyTile(tile);
+      });
+  }
+}
+
+Value StrassenEmitter::weightsAt(Value panel, Value step, Block block,
+                                 unsigned vector) {
+  return vector::LoadOp::create(
+      b, loc, vectorType(), weights,
+      ValueRange{plus(panel, block.column * plan.panels()),
+                 plus(step, block.row * plan.depth()),
+                 kernel.index(int64_t(vector) * plan.lanes)});
+}
+
+/// What a step of a tile multiplies with: sums of weights, which the first tile
+/// makes for the others.
+SmallVector<Value> StrassenEmitter::factorsAt(const Tile &tile, Value step) {
+  SmallVector<Value> factors;
+  Value inPanel = arith::SubIOp::create(b, loc, step, tile.steps.first);
+  const BlockSum &sum = ofWeights[tile.product];
+  for (unsigned vector = 0; vector < plan.size.vectors; ++vector) {
+    SmallVector<Value> place = {kernel.index(0), inPanel,
+                                kernel.index(int64_t(vector) * plan.lanes)};
+    if (!tile.sumsWeights) {
+      factors.push_back(
+          vector::LoadOp::create(b, loc, vectorType(), panel, place));
+      continue;
+    }
+    Value value = weightsAt(tile.panel, step, sum.first, vector);
+    if (sum.sign != 0) {
+      Value other = weightsAt(tile.panel, step, sum.second, vector);
+      value = sum.sign > 0
+                  ? arith::AddFOp::create(b, loc, value, other).getResult()
+                  : arith::SubFOp::create(b, loc, value, other).getResult();
+    }
+    vector::StoreOp::create(b, loc, value, panel, place);
+    factors.push_back(value);
+  }
+  return factors;
+}
+
+/// What a row multiplies each vector of columns by, which each finds by its own
+/// of `steps`, or all by the one.
+SmallVector<Value> StrassenEmitter::scalarsAt(const Tile &tile, unsigned row,
+                                              ArrayRef<Value> steps) {
+  SmallVector<Value> scalars;
+  for (Value step : steps) {
+    Value scalar = memref::LoadOp::create(
+        b, loc, left,
+        ValueRange{kernel.index(tile.product), plus(tile.row, row), step});
+    scalars.push_back(
+        vector::BroadcastOp::create(b, loc, vectorType(), scalar));
+  }
+  scalars.resize(plan.size.vectors, scalars.back());
+  return scalars;
+}
+
+/// A block of weights for the next turn is asked for in each of four products:
+/// all of its lines while all tiles go through their steps.
+void StrassenEmitter::askForWeights(const Tile &tile, Value step) {
+  if (!plan.asksAhead || tile.product == 0 || tile.product > 4)
+    return;
+  Block block = {(tile.product - 1) / 2, (tile.product - 1) % 2};
+  int64_t vectors = plan.size.vectors;
+  auto tiles = int64_t(llvm::divideCeil(plan.block, plan.size.rows));
+  // The next steps, or the first ones of the next panel.
+  Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                       tile.steps.second,
+                                       kernel.index(plan.depth()));
+  Value nextPanel = kernel.least(plus(tile.panel, 1),
+                                 kernel.index(plan.panels() - 1));
+  Value next = arith::SelectOp::create(b, loc, isLast, nextPanel, tile.panel);
+  Value from = arith::SelectOp::create(b, loc, isLast, kernel.index(0),
+                                       tile.steps.second);
+  Value turn = times(over(tile.row, plan.size.rows, /*rest=*/false),
+                     plan.steps);
+  turn = kernel.plus(
+      turn, arith::SubIOp::create(b, loc, step, tile.steps.first));
+  Value number = over(times(turn, vectors), tiles, /*rest=*/false);
+  for (int64_t more = 0; more * tiles < vectors; ++more) {
+    Value place = times(plus(number, more), plan.lanes);
+    Value line = kernel.plus(from, over(place, plan.width(), /*rest=*/false));
+    line = kernel.least(line, kernel.index(plan.depth() - 1));
+    memref::PrefetchOp::create(
+        b, loc, weights,
+        ValueRange{plus(next, block.column * plan.panels()),
+                   plus(line, block.row * plan.depth()),
+                   over(place, plan.width(), /*rest=*/true)},
+        /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+  }
+}
+
+/// A tile of sums in registers: rows by vectors of columns.
+void StrassenEmitter::multiplyTile(const Tile &tile) {
+  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
+                                             arith::FastMathFlags::contract);
+  unsigned vectors = plan.size.vectors;
+  auto placeOf = [&](unsigned row, unsigned vector) -> SmallVector<Value> {
+    return {kernel.index(tile.product), plus(tile.row, row),
+            kernel.index(int64_t(vector) * plan.lanes)};
+  };
+  SmallVector<Value> start;
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType()));
+  for (unsigned row = 0; row < tile.rows; ++row)
+    for (unsigned vector = 0; vector < vectors; ++vector)
+      start.push_back(plan.steps == plan.depth()
+                          ? zero
+                          : vector::LoadOp::create(b, loc, vectorType(), sums,
+                                                   placeOf(row, vector)));
+  SmallVector<Value> ends = emitLoop(
+      b, loc, tile.steps.first, tile.steps.second, kernel.index(1), start,
+      [&](Value step, ValueRange before) {
+        SmallVector<Value> after, steps = {step};
+        askForWeights(tile, step);
+        SmallVector<Value> factors = factorsAt(tile, step);
+        while (plan.readsForEach && steps.size() < vectors)
+          steps.push_back(hidden(kernel, steps.back()));
+        for (unsigned row = 0; row < tile.rows; ++row) {
+          SmallVector<Value> scalars = scalarsAt(tile, row, steps);
+          for (unsigned vector = 0; vector < vectors; ++vector) {
+            Value product = arith::MulFOp::create(b, loc, scalars[vector],
+                                                  factors[vector], fused);
+            after.push_back(arith::AddFOp::create(
+                b, loc, before[row * vectors + vector], product, fused));
+          }
+        }
+        return after;
+      });
+  for (unsigned row = 0; row < tile.rows; ++row)
+    for (unsigned vector = 0; vector < vectors; ++vector)
+      vector::StoreOp::create(b, loc, ends[row * vectors + vector], sums,
+                              placeOf(row, vector));
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs
+//===----------------------------------------------------------------------===//
+
+/// Computes and stores what follows from the products of a panel.
+void StrassenEmitter::finish(Value first, Value panel, Value pairs) {
+  reader.setLane(plan.columns.loops.back());
+  loop(kernel.index(0), pairs, 1, [&](Value number) {
+    Pair pair = pairAt(kernel.plus(first, number));
+    Coordinates columns[2];
+    for (unsigned half : {0, 1})
+      columns[half] = coordinatesOf(
+          plan.columns,
+          times(plus(panel, half * plan.panels()), plan.width()));
+    for (unsigned vector = 0; vector < plan.size.vectors; ++vector)
+      finish(pair, number, columns, vector);
+  });
+}
+
+void StrassenEmitter::finish(const Pair &pair, Value number,
+                             ArrayRef<Coordinates> columns, unsigned vector) {
+  SmallVector<Value> m;
+  for (unsigned product = 0; product < products; ++product)
+    m.push_back(vector::LoadOp::create(
+        b, loc, vectorType(), sums,
+        ValueRange{kernel.index(product), number,
+                   kernel.index(int64_t(vector) * plan.lanes)}));
+  auto add = [&](Value left, Value right) -> Value {
+    return arith::AddFOp::create(b, loc, left, right);
+  };
+  auto subtract = [&](Value left, Value right) -> Value {
+    return arith::SubFOp::create(b, loc, left, right);
+  };
+  Value blocks[2][2] = {
+      {add(subtract(add(m[0], m[3]), m[4]), m[6]), add(m[2], m[4])},
+      {add(m[1], m[3]), add(add(subtract(m[0], m[1]), m[2]), m[5])}};
+  auto ofRow = [&](unsigned row) {
+    SmallVector<SumsAt> vectors;
+    unsigned lane = plan.columns.loops.back();
+    for (unsigned half : {0, 1}) {
+      Position point = pointAt({pair.rows[row], columns[half]});
+      // The lane is a coordinate of the reader, from which its halves are as
+      // far as their columns are.
+      point[lane] = getAffineDimExpr(lane, b.getContext()) +
+                    int64_t(vector) * plan.lanes;
+      if (half == 1 && plan.columns.loops.size() == 1)
+        point[lane] = point[lane] + plan.columns.turns() / 2;
+      vectors.push_back({point, {blocks[row][half]}});
+    }
+    return vectors;
+  };
+  auto store = [&](ArrayRef<SumsAt> vectors) {
+    LaneReader::Scope scope(reader);
+    storeOutputs(kernel, reader, root, outputs, vectors, plan.lanes);
+  };
+  // The first one of a group is the lane.
+  reader.bind(plan.columns.loops.back(), reader.at(columns[0].front().second));
+  SmallVector<SumsAt> vectors = ofRow(0);
+  if (!pair.hasLower && plan.chains >= 4) {
+    vectors.append(ofRow(1));
+    return store(vectors);
+  }
+  store(vectors);
+  if (!pair.hasLower)
+    return store(ofRow(1));
+  auto branch =
+      scf::IfOp::create(b, loc, pair.hasLower, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  store(ofRow(1));
+}
+
+void emitStrassen(Kernel &kernel, linalg::GenericOp root,
+                  const StrassenPlan &plan, ArrayRef<Output> outputs) {
+  StrassenEmitter(kernel, root, plan, outputs).run();
+  if (outputs.size() == kernel.results().size())
+    markInPlace(kernel, root);
+}
+
+} // namespace keratin

@@ -1,0 +1,244 @@
+//===- StrassenPlan.cpp - when seven products take the place of eight -----===//
+#include "codegen/cpu/Strassen.h"
+#include "ir/FloatProducts.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+int64_t LoopGroup::turns() const {
+  uint64_t product = 1;
+  for (int64_t extent : extents)
+    product = llvm::SaturatingMultiply<uint64_t>(product, extent);
+  return int64_t(std::min<uint64_t>(product, INT64_MAX));
+}
+
+int64_t StrassenPlan::rowStride() const {
+  return int64_t(llvm::alignTo(depth(), line)) + line;
+}
+
+//===----------------------------------------------------------------------===//
+// What is such a product
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Finds the factors of a product, and what its loops are.
+class ProductReader {
+public:
+  ProductReader(Kernel &kernel, linalg::GenericOp root, StrassenPlan &plan)
+      : kernel(kernel), root(root), plan(plan) {}
+
+  bool run();
+
+private:
+  bool findFactors();
+  bool groupLoops();
+  bool isOrder(OpOperand *operand, ArrayRef<const LoopGroup *> groups);
+  bool areNeighbours();
+  bool canBeCounted();
+  AffineMap mapOf(OpOperand *operand) {
+    return root.getMatchingIndexingMap(operand);
+  }
+
+  Kernel &kernel;
+  linalg::GenericOp root;
+  StrassenPlan &plan;
+};
+} // namespace
+
+/// Known weights of f32 and what they multiply.
+bool ProductReader::findFactors() {
+  if (!isProductOfF32(root) || !startsFromZero(root) ||
+      !llvm::all_of(root.getIndexingMapsArray(), [](AffineMap map) {
+        return llvm::all_of(
+            map.getResults(),
+            llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
+      }))
+    return false;
+  for (OpOperand *operand : root.getDpsInputOperands()) {
+    auto argument = dyn_cast<BlockArgument>(operand->get());
+    if (!argument || !argument.hasOneUse() ||
+        !kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"))
+      continue;
+    plan.weights = operand;
+    plan.left = root.getDpsInputOperand(operand->getOperandNumber() == 0);
+    return true;
+  }
+  return false;
+}
+
+/// Samples are the first axis of the output, as everywhere in Keras.
+bool ProductReader::groupLoops() {
+  AffineMap ofOutput = mapOf(root.getDpsInitOperand(0));
+  auto first = dyn_cast<AffineDimExpr>(ofOutput.getResult(0));
+  if (!first)
+    return false;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    int64_t extent = staticLoopExtent(root, loop);
+    bool ofLeft = mapOf(plan.left).isFunctionOfDim(loop);
+    bool ofWeights = mapOf(plan.weights).isFunctionOfDim(loop);
+    if (extent == 1)
+      continue;
+    bool isKnown = !ShapedType::isDynamic(extent);
+    if (root.getIteratorTypesArray()[loop] == utils::IteratorType::reduction) {
+      if (!ofLeft || !ofWeights || !isKnown)
+        return false;
+      plan.sums.add(loop, extent);
+    } else if (ofLeft == ofWeights) {
+      return false;
+    } else if (loop == first.getPosition()) {
+      if (!ofLeft)
+        return false;
+      plan.sample = loop;
+      plan.samples = isKnown ? std::optional(extent) : std::nullopt;
+    } else if (!isKnown) {
+      return false;
+    } else {
+      (ofLeft ? plan.rows : plan.columns).add(loop, extent);
+    }
+  }
+  if (!plan.sample)
+    plan.samples = 1;
+  return !plan.rows.loops.empty() && !plan.columns.loops.empty() &&
+         !plan.sums.loops.empty();
+}
+
+/// Whether `operand` has the dimensions of `groups` in order, the last ones
+/// innermost.
+bool ProductReader::isOrder(OpOperand *operand,
+                            ArrayRef<const LoopGroup *> groups) {
+  SmallVector<unsigned> wanted, found;
+  for (const LoopGroup *group : groups)
+    llvm::append_range(wanted, group->loops);
+  for (AffineExpr expr : mapOf(operand).getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr);
+        dim && staticLoopExtent(root, dim.getPosition()) != 1)
+      found.push_back(dim.getPosition());
+  return ArrayRef(found).take_back(wanted.size()) == ArrayRef(wanted);
+}
+
+/// Whether neighbours of a sum are neighbours in what is multiplied, and those
+/// of columns in the output; weights are packed, for which their loops are to
+/// be in order.
+bool ProductReader::areNeighbours() {
+  return isOrder(plan.left, {&plan.sums}) &&
+         (isOrder(plan.weights, {&plan.sums, &plan.columns}) ||
+          isOrder(plan.weights, {&plan.columns, &plan.sums})) &&
+         isOrder(root.getDpsInitOperand(0), {&plan.columns}) &&
+         llvm::none_of(accessesOf(kernel, root), [&](const Access &access) {
+           return access.operand == plan.left &&
+                  laneAccess(cast<ShapedType>(access.tensor.getType()),
+                             access.position,
+                             plan.sums.loops.back()) == LaneAccess::Gather;
+         });
+}
+
+/// Whether no cost overflows.
+bool ProductReader::canBeCounted() {
+  constexpr int64_t most = 1 << 24;
+  return plan.samples.value_or(1) > 0 && plan.samples.value_or(1) <= most &&
+         plan.rows.turns() <= most && plan.columns.turns() <= most &&
+         plan.sums.turns() <= most;
+}
+
+bool ProductReader::run() {
+  return findFactors() && groupLoops() && areNeighbours() && canBeCounted() &&
+         plan.sums.extents.front() % 2 == 0 &&
+         plan.columns.extents.front() % 2 == 0;
+}
+
+//===----------------------------------------------------------------------===//
+// How, and when
+//===----------------------------------------------------------------------===//
+
+/// What a kernel has of sums of A at most.
+static constexpr int64_t mostLeftBytes = 4 << 20;
+
+/// The tile of products that takes the least time of those whose panels are
+/// whole, in each half of the columns.
+static std::optional<TileSize> pickTile(const StrassenPlan &plan,
+                                        const VectorUnit &unit) {
+  constexpr int64_t mostVectors = 4;
+  int64_t inner = plan.columns.extents.back();
+  if (plan.columns.loops.size() == 1)
+    inner /= 2;
+  std::optional<TileSize> best;
+  int64_t vectors = plan.columns.turns() / 2 / plan.lanes;
+  for (int64_t width = 1; width <= mostVectors; ++width) {
+    if (inner % (width * plan.lanes) != 0)
+      continue;
+    int64_t fitting = (unit.registers - width - 1) / width;
+    int64_t most = std::min<int64_t>(
+        {plan.block, fitting, cachedRows(plan.rowStride() * 4)});
+    for (int64_t height = 1; height <= most; ++height) {
+      TileSize size = {unsigned(height), unsigned(width)};
+      if (!best || productCost(plan.block, vectors, size) <
+                       productCost(plan.block, vectors, *best))
+        best = size;
+    }
+  }
+  return best;
+}
+
+/// What it takes in issue slots of FMAs, as the costs of TileSizes are.
+static int64_t costOf(const StrassenPlan &plan) {
+  // Measured, with loads and stores: what is done with a vector of each block
+  // of A, of B beside products, and of C.
+  constexpr int64_t ofLeft = 24, ofWeights = 4, ofProducts = 40;
+  int64_t vectors = plan.columns.turns() / 2 / plan.lanes;
+  auto blocks = int64_t(llvm::divideCeil(plan.pairs(), plan.block));
+  int64_t depth = plan.depth();
+  return blocks * (7 * depth * productCost(plan.block, vectors, plan.size) +
+                   plan.block * (depth / plan.lanes) * ofLeft +
+                   depth * vectors * ofWeights +
+                   plan.block * vectors * ofProducts);
+}
+
+static int64_t costOfSums(const StrassenPlan &plan, const VectorUnit &unit) {
+  int64_t rows = plan.samples.value_or(1) * plan.rows.turns();
+  int64_t vectors = plan.columns.turns() / plan.lanes;
+  constexpr int64_t mostRows = 16, mostVectors = 4;
+  TileSize size = productTile(rows, vectors, {mostRows, mostVectors}, unit);
+  return plan.sums.turns() * productCost(rows, vectors, size);
+}
+
+std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
+                                         const VectorUnit &unit) {
+  constexpr unsigned leastBits = 256;
+  constexpr int64_t fewestPairs = 16, mostPairs = 256, fewestSteps = 32;
+  StrassenPlan plan = {};
+  if (!unit.strassen || unit.littleCode || unit.bits < leastBits || !ProductReader(kernel, root, plan).run())
+    return std::nullopt;
+  constexpr int64_t bytes = 4, bytesOfLine = 64;
+  plan.lanes = unit.bits / (8 * bytes);
+  plan.line = bytesOfLine / bytes;
+  plan.chains = unit.bits >= 512 ? 4 : 2;
+  plan.asksAhead = !unit.nearestWeights();
+  if (plan.pairs() < fewestPairs || plan.depth() < fewestSteps)
+    return std::nullopt;
+  int64_t affordable =
+      std::clamp(mostLeftBytes / (7 * plan.rowStride() * bytes), fewestPairs,
+                 mostPairs);
+  auto blocks = int64_t(llvm::divideCeil(plan.pairs(), affordable));
+  plan.block = int64_t(llvm::divideCeil(plan.pairs(), blocks));
+  std::optional<TileSize> size = pickTile(plan, unit);
+  if (!size)
+    return std::nullopt;
+  plan.size = *size;
+  plan.readsForEach =
+      unit.halfUnits && unit.bits >= 512 && plan.size.vectors <= 3;
+  // The four blocks of weights and the sum of two of them are to stay in half
+  // of the second cache.
+  int64_t fitting =
+      unit.secondCache() / 2 / (5 * plan.width() * bytes);
+  auto turns = int64_t(
+      llvm::divideCeil(plan.depth(), std::max(fitting, fewestSteps)));
+  plan.steps = int64_t(llvm::divideCeil(plan.depth(), turns));
+  if (costOf(plan) > costOfSums(plan, unit) / 20 * 19)
+    return std::nullopt;
+  return plan;
+}
+
+} // namespace keratin
