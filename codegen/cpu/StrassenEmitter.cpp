@@ -356,9 +356,13 @@ void StrassenEmitter::sumLeft(const Pair &pair, Value number,
         value = arith::AddFOp::create(b, loc, value, other);
       if (sum.sign < 0)
         value = arith::SubFOp::create(b, loc, value, other);
-      vector::StoreOp::create(b, loc, value, left,
-                              ValueRange{kernel.index(int64_t(product)), number,
-                                         kernel.plus(place, turn)});
+      SmallVector<Value> to = {kernel.index(int64_t(product)), number,
+                               kernel.plus(place, turn)};
+      vector::StoreOp::create(b, loc, value, left, to);
+      // A store has to wait for its cache line as a load has.
+      to[1] = plus(number, 1);
+      memref::PrefetchOp::create(b, loc, left, to, /*isWrite=*/true,
+                                 /*localityHint=*/3, /*isDataCache=*/true);
     }
   };
   int64_t whole = extent / plan.lanes * plan.lanes;
@@ -440,6 +444,11 @@ SmallVector<Value> StrassenEmitter::factorsAt(const Tile &tile, Value step) {
   SmallVector<Value> factors;
   Value inPanel = arith::SubIOp::create(b, loc, step, tile.steps.first);
   const BlockSum &sum = ofWeights[tile.product];
+  if (sum.sign == 0) {
+    for (unsigned vector = 0; vector < plan.size.vectors; ++vector)
+      factors.push_back(weightsAt(tile.panel, step, sum.first, vector));
+    return factors;
+  }
   for (unsigned vector = 0; vector < plan.size.vectors; ++vector) {
     SmallVector<Value> place = {kernel.index(0), inPanel,
                                 kernel.index(int64_t(vector) * plan.lanes)};
@@ -449,12 +458,10 @@ SmallVector<Value> StrassenEmitter::factorsAt(const Tile &tile, Value step) {
       continue;
     }
     Value value = weightsAt(tile.panel, step, sum.first, vector);
-    if (sum.sign != 0) {
-      Value other = weightsAt(tile.panel, step, sum.second, vector);
-      value = sum.sign > 0
-                  ? arith::AddFOp::create(b, loc, value, other).getResult()
-                  : arith::SubFOp::create(b, loc, value, other).getResult();
-    }
+    Value other = weightsAt(tile.panel, step, sum.second, vector);
+    value = sum.sign > 0
+                ? arith::AddFOp::create(b, loc, value, other).getResult()
+                : arith::SubFOp::create(b, loc, value, other).getResult();
     vector::StoreOp::create(b, loc, value, panel, place);
     factors.push_back(value);
   }
@@ -477,24 +484,31 @@ SmallVector<Value> StrassenEmitter::scalarsAt(const Tile &tile, unsigned row,
   return scalars;
 }
 
-/// A block of weights for the next turn is asked for in each of four products:
-/// all of its lines while all tiles go through their steps.
+/// Asks for a block of weights beside the product before the one that meets it
+/// first, which for two of them is that of the next turn: the second cache does
+/// not keep them for long beside the sums of A. All of its lines are asked for
+/// while the tiles behind the first one go through their steps.
 void StrassenEmitter::askForWeights(const Tile &tile, Value step) {
-  if (!plan.asksAhead || tile.product == 0 || tile.product > 4)
+  constexpr std::optional<Block> asked[products] = {
+      std::nullopt, b12, b21, std::nullopt, std::nullopt, b11, b22};
+  std::optional<Block> block = asked[tile.product];
+  auto tiles = int64_t(llvm::divideCeil(plan.block, plan.size.rows)) - 1;
+  if (!plan.asksAhead || !block || tile.sumsWeights || tiles == 0)
     return;
-  Block block = {(tile.product - 1) / 2, (tile.product - 1) % 2};
+  Value panel = tile.panel, from = tile.steps.first;
+  if (tile.product > 4) {
+    // The next steps, or the first ones of the next panel.
+    Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                         tile.steps.second,
+                                         kernel.index(plan.depth()));
+    panel = arith::SelectOp::create(
+        b, loc, isLast,
+        kernel.least(plus(panel, 1), kernel.index(plan.panels() - 1)), panel);
+    from = arith::SelectOp::create(b, loc, isLast, kernel.index(0),
+                                   tile.steps.second);
+  }
   int64_t vectors = plan.size.vectors;
-  auto tiles = int64_t(llvm::divideCeil(plan.block, plan.size.rows));
-  // The next steps, or the first ones of the next panel.
-  Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                       tile.steps.second,
-                                       kernel.index(plan.depth()));
-  Value nextPanel = kernel.least(plus(tile.panel, 1),
-                                 kernel.index(plan.panels() - 1));
-  Value next = arith::SelectOp::create(b, loc, isLast, nextPanel, tile.panel);
-  Value from = arith::SelectOp::create(b, loc, isLast, kernel.index(0),
-                                       tile.steps.second);
-  Value turn = times(over(tile.row, plan.size.rows, /*rest=*/false),
+  Value turn = times(plus(over(tile.row, plan.size.rows, /*rest=*/false), -1),
                      plan.steps);
   turn = kernel.plus(
       turn, arith::SubIOp::create(b, loc, step, tile.steps.first));
@@ -505,8 +519,8 @@ void StrassenEmitter::askForWeights(const Tile &tile, Value step) {
     line = kernel.least(line, kernel.index(plan.depth() - 1));
     memref::PrefetchOp::create(
         b, loc, weights,
-        ValueRange{plus(next, block.column * plan.panels()),
-                   plus(line, block.row * plan.depth()),
+        ValueRange{plus(panel, block->column * plan.panels()),
+                   plus(line, block->row * plan.depth()),
                    over(place, plan.width(), /*rest=*/true)},
         /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   }
