@@ -357,7 +357,7 @@ void EmitTiles::runOnOperation() {
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;
   llvm::StringMap<ValuesOfArguments> values;
-  if (weights24)
+  if (weights24 || strassen)
     values = valuesOfKernels(getOperation());
   llvm::StringMap<int64_t> parts;
   // Shared among threads, little work is done a few microseconds sooner.

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 
 #include <set>
 
@@ -596,6 +597,15 @@ Value hidden(Kernel &kernel, Value value) {
                /*asm_dialect=*/{}, /*operand_attrs=*/{})
                .getRes();
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+}
+
+ArrayRef<char> bytesOfElements(ElementsAttr value) {
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    return blob ? blob->getData() : ArrayRef<char>();
+  }
+  auto dense = dyn_cast<DenseElementsAttr>(value);
+  return dense ? dense.getRawData() : ArrayRef<char>();
 }
 
 SmallVector<Value>

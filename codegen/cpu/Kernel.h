@@ -76,6 +76,8 @@ public:
   /// for many, or the one with most. `turns` are ShapedType::kDynamic where
   /// they are not known. Null when there is nothing to share, or no parts.
   std::optional<unsigned> pickShared(llvm::ArrayRef<int64_t> turns) const;
+  /// In how many parts the work of this call is one.
+  mlir::Value numberOfParts() { return target.getArguments().back(); }
   /// The share that a call has of a loop over `extent`: where it starts and
   /// where it ends. Only the last ends elsewhere than at a multiple of `step`,
   /// whatever the number of parts. Without parts it is all of the loop.
@@ -243,6 +245,10 @@ mlir::Value sideBySide(Kernel &kernel, mlir::Value number, int64_t count,
 
 /// An index that is `value`, of which the compiler does not know that.
 mlir::Value hidden(Kernel &kernel, mlir::Value value);
+
+/// The elements of `value` in memory, or one that all are; empty where they are
+/// not there.
+llvm::ArrayRef<char> bytesOfElements(mlir::ElementsAttr value);
 
 /// Emits `for iv = from to to step step` around `body`, which gets the iv and
 /// the carried values and returns the next ones. Returns the last ones.

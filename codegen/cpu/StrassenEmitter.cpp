@@ -65,7 +65,7 @@ private:
   bool takesTurns() const;
   Value part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
              int64_t stride);
-  void emitBlocks(Range pairs);
+  void emitBlocks(Range pairs, Range panels);
   void emitInTurns();
   Coordinates coordinatesOf(const LoopGroup &group, Value turn);
   Position pointAt(ArrayRef<Coordinates> coordinates);
@@ -137,7 +137,7 @@ Value StrassenEmitter::over(Value value, int64_t divisor, bool rest) {
 //===----------------------------------------------------------------------===//
 
 /// Whether threads share the sums of A first, and then the panels: of a single
-/// block. They share blocks otherwise.
+/// block.
 bool StrassenEmitter::takesTurns() const {
   return kernel.hasParts() && plan.isOneBlock() && plan.panels() > 1;
 }
@@ -177,17 +177,10 @@ void StrassenEmitter::layOut() {
                                      dims(rank - 1, rank)});
   int64_t own = plan.panelElements() + plan.productElements();
   bool sharesLeft = takesTurns();
-  constexpr int64_t mostParts = 16, mostBytes = 16 << 20;
-  int64_t parts = mostParts;
-  if (!sharesLeft) {
+  constexpr int64_t mostParts = 16, mostBytes = 8 << 20;
+  if (!sharesLeft)
     own += plan.leftElements();
-    parts = std::clamp<int64_t>(mostBytes / (own * 4), 2, mostParts);
-    if (plan.samples)
-      parts = std::min(
-          parts, int64_t(llvm::divideCeil(plan.pairs(), plan.block)));
-  } else {
-    parts = std::min(parts, plan.panels());
-  }
+  int64_t parts = std::clamp<int64_t>(mostBytes / (own * 4), 2, mostParts);
   Type element = b.getF32Type();
   Value shared, ofLeft = kernel.index(0);
   if (sharesLeft)
@@ -217,22 +210,33 @@ void StrassenEmitter::run() {
   Value pairs = kernel.index(plan.pairs());
   if (!plan.samples)
     pairs = times(kernel.loopExtent(root, *plan.sample), plan.pairsOfSample());
-  if (kernel.hasParts() && !plan.isOneBlock())
-    return emitBlocks(kernel.share(pairs, plan.block));
-  kernel.emitOnce([&] {
-    LaneReader::Scope scope(reader);
-    emitBlocks({kernel.index(0), pairs});
-  });
+  Range all = {kernel.index(0), pairs},
+        panels = {kernel.index(0), kernel.index(plan.panels())};
+  if (!kernel.hasParts())
+    return emitBlocks(all, panels);
+  // Threads share blocks, or, where there are fewer of those than parts, the
+  // panels, and each makes all sums of A.
+  Value blocks = over(plus(pairs, plan.block - 1), plan.block, /*rest=*/false);
+  Value areEnough = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                          blocks, kernel.numberOfParts());
+  auto choose = [&](Range one, Range other) -> Range {
+    return {arith::SelectOp::create(b, loc, areEnough, one.first, other.first),
+            arith::SelectOp::create(b, loc, areEnough, one.second,
+                                    other.second)};
+  };
+  Range someBlocks = kernel.share(pairs, plan.block),
+        somePanels = kernel.share(panels.second, 1);
+  emitBlocks(choose(someBlocks, all), choose(panels, somePanels));
 }
 
-void StrassenEmitter::emitBlocks(Range pairs) {
+void StrassenEmitter::emitBlocks(Range pairs, Range panels) {
   loop(pairs.first, pairs.second, plan.block, [&](Value first) {
     Value count = kernel.index(plan.block);
     if (!plan.samples || plan.pairs() % plan.block != 0)
       count = kernel.least(
           count, arith::SubIOp::create(b, loc, pairs.second, first));
     sumLeft(first, {kernel.index(0), count});
-    multiply(first, {kernel.index(0), kernel.index(plan.panels())}, count);
+    multiply(first, panels, count);
   });
 }
 

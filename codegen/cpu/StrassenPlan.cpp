@@ -4,6 +4,11 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
 using namespace mlir;
 
 namespace keratin {
@@ -138,15 +143,83 @@ bool ProductReader::areNeighbours() {
 /// Whether no cost overflows.
 bool ProductReader::canBeCounted() {
   constexpr int64_t most = 1 << 24;
-  return plan.samples.value_or(1) > 0 && plan.samples.value_or(1) <= most &&
-         plan.rows.turns() <= most && plan.columns.turns() <= most &&
-         plan.sums.turns() <= most;
+  auto isCount = [](int64_t number) { return number > 0 && number <= most; };
+  return isCount(plan.samples.value_or(1)) && isCount(plan.rows.turns()) &&
+         isCount(plan.columns.turns()) && isCount(plan.sums.turns());
 }
 
 bool ProductReader::run() {
   return findFactors() && groupLoops() && areNeighbours() && canBeCounted() &&
          plan.sums.extents.front() % 2 == 0 &&
          plan.columns.extents.front() % 2 == 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Which weights
+//===----------------------------------------------------------------------===//
+
+/// The magnitudes of columns, summed up for each half of the sums: those of the
+/// first half, then those of the second.
+static std::vector<double> magnitudesOf(ArrayRef<char> weights,
+                                        const StrassenPlan &plan,
+                                        bool columnsInside) {
+  int64_t columns = plan.columns.turns(), sums = plan.sums.turns();
+  std::vector<double> magnitudes(size_t(2 * columns));
+  const char *next = weights.data();
+  auto add = [&](int64_t sum, int64_t column) {
+    float weight;
+    std::memcpy(&weight, next, sizeof(float));
+    next += sizeof(float);
+    magnitudes[size_t(sum < sums / 2 ? column : columns + column)] +=
+        std::fabs(double(weight));
+  };
+  if (columnsInside)
+    for (int64_t sum = 0; sum < sums; ++sum)
+      for (int64_t column = 0; column < columns; ++column)
+        add(sum, column);
+  else
+    for (int64_t column = 0; column < columns; ++column)
+      for (int64_t sum = 0; sum < sums; ++sum)
+        add(sum, column);
+  return magnitudes;
+}
+
+/// Whether no column is much smaller than those that it is added to.
+static bool areAlike(ArrayRef<double> magnitudes) {
+  constexpr double most = 32, least = 0x1p-80;
+  size_t half = magnitudes.size() / 4;
+  for (size_t column = 0; column < half; ++column) {
+    double blocks[4];
+    for (size_t block = 0; block < 4; ++block)
+      blocks[block] = magnitudes[block * half + column];
+    auto [smallest, largest] = std::minmax_element(blocks, blocks + 4);
+    // It is no number where one of the weights is none.
+    if (!llvm::all_of(blocks, [](double block) {
+          return std::isfinite(block) && block >= least;
+        }) ||
+        *largest > most * *smallest)
+      return false;
+  }
+  return true;
+}
+
+/// Whether the values of the weights are known in all calls, and each column is
+/// as large as those that it is added to.
+static bool haveLikeWeights(Kernel &kernel, linalg::GenericOp root,
+                     const StrassenPlan &plan) {
+  AffineMap map = root.getMatchingIndexingMap(plan.weights);
+  auto placeOf = [&](unsigned loop) {
+    return *map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
+  };
+  bool columnsInside =
+      placeOf(plan.columns.loops.back()) > placeOf(plan.sums.loops.back());
+  auto bytes = size_t(plan.columns.turns() * plan.sums.turns()) * sizeof(float);
+  ArrayRef<ElementsAttr> values = kernel.valuesOf(plan.weights->get());
+  return !values.empty() && llvm::all_of(values, [&](ElementsAttr value) {
+    ArrayRef<char> weights = bytesOfElements(value);
+    return weights.size() == bytes &&
+           areAlike(magnitudesOf(weights, plan, columnsInside));
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,8 +292,9 @@ std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
   if (plan.pairs() < fewestPairs || plan.depth() < fewestSteps)
     return std::nullopt;
   int64_t affordable =
-      std::clamp(mostLeftBytes / (7 * plan.rowStride() * bytes), fewestPairs,
-                 mostPairs);
+      std::min(mostLeftBytes / (7 * plan.rowStride() * bytes), mostPairs);
+  if (affordable < fewestPairs)
+    return std::nullopt;
   auto blocks = int64_t(llvm::divideCeil(plan.pairs(), affordable));
   plan.block = int64_t(llvm::divideCeil(plan.pairs(), blocks));
   std::optional<TileSize> size = pickTile(plan, unit);
@@ -235,10 +309,9 @@ std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
       unit.secondCache() / 2 / (5 * plan.width() * bytes);
   auto turns = int64_t(
       llvm::divideCeil(plan.depth(), std::max(fitting, fewestSteps)));
-  if (getenv("KS"))
-    turns = std::max<int64_t>(1, plan.depth() / atoi(getenv("KS")));
   plan.steps = int64_t(llvm::divideCeil(plan.depth(), turns));
-  if (costOf(plan) > costOfSums(plan, unit) / 20 * 19)
+  if (costOf(plan) > costOfSums(plan, unit) / 20 * 19 ||
+      !haveLikeWeights(kernel, root, plan))
     return std::nullopt;
   return plan;
 }

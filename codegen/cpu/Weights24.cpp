@@ -9,7 +9,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -201,13 +200,7 @@ void pack24(ArrayRef<char> source, RankedTensorType type,
 /// Whether the elements of `value` are in memory, each for itself, and fit.
 static bool fits24(ElementsAttr value, RankedTensorType type,
                    const Packing24 &packing) {
-  ArrayRef<char> bytes;
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value)) {
-    if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
-      bytes = blob->getData();
-  } else if (auto dense = dyn_cast<DenseElementsAttr>(value)) {
-    bytes = dense.getRawData();
-  }
+  ArrayRef<char> bytes = bytesOfElements(value);
   return bytes.size() == size_t(type.getNumElements()) * sizeof(float) &&
          fits24(bytes, type, packing);
 }
