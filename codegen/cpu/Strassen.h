@@ -49,8 +49,8 @@ struct LoopGroup {
 /// their outermost loops.
 struct StrassenPlan {
   mlir::OpOperand *left, *weights;
-  std::optional<unsigned> sample;  ///< the loop, where there are several
-  std::optional<int64_t> samples;  ///< where their number is known
+  std::optional<unsigned> sample; ///< the loop, where there are several
+  std::optional<int64_t> samples; ///< where their number is known
   LoopGroup rows, columns, sums;
   unsigned lanes;
   int64_t line;    ///< elements of a cache line
@@ -69,7 +69,9 @@ struct StrassenPlan {
   bool isOneBlock() const { return samples && pairs() <= block; }
   int64_t depth() const { return sums.turns() / 2; } ///< of a block of A
   int64_t width() const { return int64_t(size.vectors) * lanes; }
-  int64_t panels() const { return columns.turns() / 2 / width(); } ///< of a half
+  int64_t panels() const {
+    return columns.turns() / 2 / width();
+  } ///< of a half
   /// From a row of the sums of A to the next: a cache line more than there
   /// are, so that rows do not meet in few sets of the cache.
   int64_t rowStride() const;

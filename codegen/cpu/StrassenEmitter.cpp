@@ -27,14 +27,12 @@ constexpr Block b11 = {0, 0}, b12 = {0, 1}, b21 = {1, 0}, b22 = {1, 1};
 constexpr unsigned products = 7;
 
 /// The factors of the products.
-constexpr BlockSum ofLeft[products] = {{b11, b22, 1}, {b21, b22, 1},
-                                       {b11, b11, 0}, {b22, b22, 0},
-                                       {b11, b12, 1}, {b21, b11, -1},
-                                       {b12, b22, -1}};
-constexpr BlockSum ofWeights[products] = {{b11, b22, 1},  {b11, b11, 0},
-                                          {b12, b22, -1}, {b21, b11, -1},
-                                          {b22, b22, 0},  {b11, b12, 1},
-                                          {b21, b22, 1}};
+constexpr BlockSum ofLeft[products] = {
+    {b11, b22, 1}, {b21, b22, 1},  {b11, b11, 0}, {b22, b22, 0},
+    {b11, b12, 1}, {b21, b11, -1}, {b12, b22, -1}};
+constexpr BlockSum ofWeights[products] = {
+    {b11, b22, 1}, {b11, b11, 0}, {b12, b22, -1}, {b21, b11, -1},
+    {b22, b22, 0}, {b11, b12, 1}, {b21, b22, 1}};
 
 class StrassenEmitter {
 public:
@@ -190,8 +188,8 @@ void StrassenEmitter::layOut() {
     kernel.allowTurns(2, parts);
   panel = part(scratch, begin, {1, plan.steps, plan.width()}, plan.width());
   Value place = plus(begin, plan.panelElements());
-  sums = part(scratch, place, {products, plan.block, plan.width()},
-              plan.width());
+  sums =
+      part(scratch, place, {products, plan.block, plan.width()}, plan.width());
   if (!sharesLeft)
     ofLeft = plus(place, plan.productElements());
   left = part(sharesLeft ? shared : scratch, ofLeft,
@@ -220,9 +218,9 @@ void StrassenEmitter::run() {
   Value areEnough = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
                                           blocks, kernel.numberOfParts());
   auto choose = [&](Range one, Range other) -> Range {
-    return {arith::SelectOp::create(b, loc, areEnough, one.first, other.first),
-            arith::SelectOp::create(b, loc, areEnough, one.second,
-                                    other.second)};
+    return {
+        arith::SelectOp::create(b, loc, areEnough, one.first, other.first),
+        arith::SelectOp::create(b, loc, areEnough, one.second, other.second)};
   };
   Range someBlocks = kernel.share(pairs, plan.block),
         somePanels = kernel.share(panels.second, 1);
@@ -233,8 +231,8 @@ void StrassenEmitter::emitBlocks(Range pairs, Range panels) {
   loop(pairs.first, pairs.second, plan.block, [&](Value first) {
     Value count = kernel.index(plan.block);
     if (!plan.samples || plan.pairs() % plan.block != 0)
-      count = kernel.least(
-          count, arith::SubIOp::create(b, loc, pairs.second, first));
+      count = kernel.least(count,
+                           arith::SubIOp::create(b, loc, pairs.second, first));
     sumLeft(first, {kernel.index(0), count});
     multiply(first, panels, count);
   });
@@ -297,8 +295,8 @@ StrassenEmitter::Pair StrassenEmitter::pairAt(Value number) {
   }
   Value lower = plus(upper, pairs);
   if (rows % 2 != 0) {
-    pair.hasLower = arith::CmpIOp::create(
-        b, loc, arith::CmpIPredicate::ult, lower, kernel.index(rows));
+    pair.hasLower = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                          lower, kernel.index(rows));
     lower = arith::SelectOp::create(b, loc, pair.hasLower, lower, upper);
   }
   pair.rows[0] = coordinatesOf(plan.rows, upper);
@@ -502,9 +500,9 @@ void StrassenEmitter::askForWeights(const Tile &tile, Value step) {
   Value panel = tile.panel, from = tile.steps.first;
   if (tile.product > 4) {
     // The next steps, or the first ones of the next panel.
-    Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                         tile.steps.second,
-                                         kernel.index(plan.depth()));
+    Value isLast =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                              tile.steps.second, kernel.index(plan.depth()));
     panel = arith::SelectOp::create(
         b, loc, isLast,
         kernel.least(plus(panel, 1), kernel.index(plan.panels() - 1)), panel);
@@ -514,8 +512,8 @@ void StrassenEmitter::askForWeights(const Tile &tile, Value step) {
   int64_t vectors = plan.size.vectors;
   Value turn = times(plus(over(tile.row, plan.size.rows, /*rest=*/false), -1),
                      plan.steps);
-  turn = kernel.plus(
-      turn, arith::SubIOp::create(b, loc, step, tile.steps.first));
+  turn =
+      kernel.plus(turn, arith::SubIOp::create(b, loc, step, tile.steps.first));
   Value number = over(times(turn, vectors), tiles, /*rest=*/false);
   for (int64_t more = 0; more * tiles < vectors; ++more) {
     Value place = times(plus(number, more), plan.lanes);
@@ -584,8 +582,7 @@ void StrassenEmitter::finish(Value first, Value panel, Value pairs) {
     Coordinates columns[2];
     for (unsigned half : {0, 1})
       columns[half] = coordinatesOf(
-          plan.columns,
-          times(plus(panel, half * plan.panels()), plan.width()));
+          plan.columns, times(plus(panel, half * plan.panels()), plan.width()));
     for (unsigned vector = 0; vector < plan.size.vectors; ++vector)
       finish(pair, number, columns, vector);
   });
@@ -615,8 +612,8 @@ void StrassenEmitter::finish(const Pair &pair, Value number,
       Position point = pointAt({pair.rows[row], columns[half]});
       // The lane is a coordinate of the reader, from which its halves are as
       // far as their columns are.
-      point[lane] = getAffineDimExpr(lane, b.getContext()) +
-                    int64_t(vector) * plan.lanes;
+      point[lane] =
+          getAffineDimExpr(lane, b.getContext()) + int64_t(vector) * plan.lanes;
       if (half == 1 && plan.columns.loops.size() == 1)
         point[lane] = point[lane] + plan.columns.turns() / 2;
       vectors.push_back({point, {blocks[row][half]}});

@@ -57,9 +57,8 @@ private:
 bool ProductReader::findFactors() {
   if (!isProductOfF32(root) || !startsFromZero(root) ||
       !llvm::all_of(root.getIndexingMapsArray(), [](AffineMap map) {
-        return llvm::all_of(
-            map.getResults(),
-            llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
+        return llvm::all_of(map.getResults(),
+                            llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
       }))
     return false;
   for (OpOperand *operand : root.getDpsInputOperands()) {
@@ -194,9 +193,10 @@ static bool areAlike(ArrayRef<double> magnitudes) {
       blocks[block] = magnitudes[block * half + column];
     auto [smallest, largest] = std::minmax_element(blocks, blocks + 4);
     // It is no number where one of the weights is none.
-    if (!llvm::all_of(blocks, [](double block) {
-          return std::isfinite(block) && block >= least;
-        }) ||
+    if (!llvm::all_of(blocks,
+                      [](double block) {
+                        return std::isfinite(block) && block >= least;
+                      }) ||
         *largest > most * *smallest)
       return false;
   }
@@ -206,7 +206,7 @@ static bool areAlike(ArrayRef<double> magnitudes) {
 /// Whether the values of the weights are known in all calls, and each column is
 /// as large as those that it is added to.
 static bool haveLikeWeights(Kernel &kernel, linalg::GenericOp root,
-                     const StrassenPlan &plan) {
+                            const StrassenPlan &plan) {
   AffineMap map = root.getMatchingIndexingMap(plan.weights);
   auto placeOf = [&](unsigned loop) {
     return *map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
@@ -256,19 +256,24 @@ static std::optional<TileSize> pickTile(const StrassenPlan &plan,
 }
 
 /// What it takes in issue slots of FMAs, as the costs of TileSizes are.
-static int64_t costOf(const StrassenPlan &plan) {
-  // Measured, with loads and stores: what is done with a vector of each block
-  // of A, of B beside products, and of C.
-  constexpr int64_t ofLeft = 24, ofWeights = 4, ofProducts = 40;
+static int64_t costOf(const StrassenPlan &plan, const VectorUnit &unit) {
+  // Measured, with loads and stores, where a vector takes two turns of a unit:
+  // what is done with a vector of each block of A, of B beside products, and of
+  // C. Elsewhere there are more slots in that time.
+  constexpr int64_t ofLeft = 24, ofWeights = 4, ofProducts = 40, ofShort = 3;
   int64_t vectors = plan.columns.turns() / 2 / plan.lanes;
-  auto blocks = int64_t(llvm::divideCeil(plan.pairs(), plan.block));
   int64_t depth = plan.depth();
-  return blocks * (7 * depth * productCost(plan.block, vectors, plan.size) +
-                   plan.block * (depth / plan.lanes) * ofLeft +
+  int64_t beside = plan.block * (depth / plan.lanes) * ofLeft +
                    depth * vectors * ofWeights +
-                   plan.block * vectors * ofProducts);
+                   plan.block * vectors * ofProducts;
+  if (!unit.halfUnits || unit.bits < 512)
+    beside *= ofShort;
+  auto blocks = int64_t(llvm::divideCeil(plan.pairs(), plan.block));
+  return blocks *
+         (7 * depth * productCost(plan.block, vectors, plan.size) + beside);
 }
 
+/// The same for sums of products.
 static int64_t costOfSums(const StrassenPlan &plan, const VectorUnit &unit) {
   int64_t rows = plan.samples.value_or(1) * plan.rows.turns();
   int64_t vectors = plan.columns.turns() / plan.lanes;
@@ -282,7 +287,8 @@ std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
   constexpr unsigned leastBits = 256;
   constexpr int64_t fewestPairs = 16, mostPairs = 256, fewestSteps = 32;
   StrassenPlan plan = {};
-  if (!unit.strassen || unit.littleCode || unit.bits < leastBits || !ProductReader(kernel, root, plan).run())
+  if (!unit.strassen || unit.littleCode || unit.bits < leastBits ||
+      !ProductReader(kernel, root, plan).run())
     return std::nullopt;
   constexpr int64_t bytes = 4, bytesOfLine = 64;
   plan.lanes = unit.bits / (8 * bytes);
@@ -303,14 +309,13 @@ std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
   plan.size = *size;
   plan.readsForEach =
       unit.halfUnits && unit.bits >= 512 && plan.size.vectors <= 3;
-  // The four blocks of weights and the sum of two of them are to stay in half
-  // of the second cache.
-  int64_t fitting =
-      unit.secondCache() / 2 / (5 * plan.width() * bytes);
-  auto turns = int64_t(
-      llvm::divideCeil(plan.depth(), std::max(fitting, fewestSteps)));
+  // The four blocks of weights and a sum of two are to stay in half of the
+  // second cache.
+  int64_t fitting = unit.secondCache() / 2 / (5 * plan.width() * bytes);
+  auto turns =
+      int64_t(llvm::divideCeil(plan.depth(), std::max(fitting, fewestSteps)));
   plan.steps = int64_t(llvm::divideCeil(plan.depth(), turns));
-  if (costOf(plan) > costOfSums(plan, unit) / 20 * 19 ||
+  if (costOf(plan, unit) > costOfSums(plan, unit) / 20 * 19 ||
       !haveLikeWeights(kernel, root, plan))
     return std::nullopt;
   return plan;

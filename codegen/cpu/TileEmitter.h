@@ -37,8 +37,7 @@ struct SumsAt {
 /// The same for several vectors of one width, instruction by instruction: the
 /// chains of functions hide the latency of each other.
 void storeOutputs(Kernel &kernel, LaneReader &reader,
-                  mlir::linalg::GenericOp root,
-                  llvm::ArrayRef<Output> outputs,
+                  mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs,
                   llvm::ArrayRef<SumsAt> vectors, unsigned width);
 
 /// Whether `outputs` are one, that has a place for each sum of `root`.
