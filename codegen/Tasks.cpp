@@ -108,21 +108,19 @@ static Function *taskOf(Function &kernel) {
     arguments.push_back(
         b.CreateLoad(type->getElementType(field),
                      b.CreateStructGEP(type, task->getArg(0), field)));
-  Value *count = arguments.pop_back_val(), *taken = nullptr, *piece = nullptr;
-  bool hasTurns = turnsOf(kernel) > 1;
+  Value *count = arguments.pop_back_val(), *taken = nullptr;
   if (kernel.hasFnAttribute(pieceMark)) {
-    size_t number = arguments.size() - (hasTurns ? 2 : 1);
-    taken = b.CreateStructGEP(type, task->getArg(0), unsigned(number));
-    piece = arguments[number] = takePiece(b, taken);
+    taken = b.CreateStructGEP(type, task->getArg(0), arguments.size() - 1);
+    arguments.back() = takePiece(b, taken);
   }
-  if (hasTurns)
+  if (turnsOf(kernel) > 1)
     arguments.back() = chooseTurn(
         b, b.CreateStructGEP(type, task->getArg(0), arguments.size() - 1),
         count);
   arguments.append({task->getArg(1), task->getArg(2), count});
   b.CreateCall(&kernel, arguments);
   if (taken)
-    releasePiece(b, taken, piece);
+    releasePiece(b, taken, arguments[arguments.size() - 4]);
   b.CreateRetVoid();
   return task;
 }

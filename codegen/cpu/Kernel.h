@@ -76,8 +76,6 @@ public:
   /// for many, or the one with most. `turns` are ShapedType::kDynamic where
   /// they are not known. Null when there is nothing to share, or no parts.
   std::optional<unsigned> pickShared(llvm::ArrayRef<int64_t> turns) const;
-  /// In how many parts the work of this call is one.
-  mlir::Value numberOfParts() { return target.getArguments().back(); }
   /// The share that a call has of a loop over `extent`: where it starts and
   /// where it ends. Only the last ends elsewhere than at a multiple of `step`,
   /// whatever the number of parts. Without parts it is all of the loop.

@@ -66,7 +66,6 @@ struct StrassenPlan {
   int64_t pairsOfSample() const { return (rows.turns() + 1) / 2; }
   /// Of one sample, where their number is not known.
   int64_t pairs() const { return samples.value_or(1) * pairsOfSample(); }
-  bool isOneBlock() const { return samples && pairs() <= block; }
   int64_t depth() const { return sums.turns() / 2; } ///< of a block of A
   int64_t width() const { return int64_t(size.vectors) * lanes; }
   int64_t panels() const {

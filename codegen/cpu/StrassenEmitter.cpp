@@ -60,11 +60,9 @@ private:
   }
 
   void layOut();
-  bool takesTurns() const;
   Value part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
              int64_t stride);
-  void emitBlocks(Range pairs, Range panels);
-  void emitInTurns();
+  void emitBlock(Value block, Value pairs, Range panels);
   Coordinates coordinatesOf(const LoopGroup &group, Value turn);
   Position pointAt(ArrayRef<Coordinates> coordinates);
   /// Where the rows of a pair are, by halves; and whether there is a lower one,
@@ -134,12 +132,6 @@ Value StrassenEmitter::over(Value value, int64_t divisor, bool rest) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Whether threads share the sums of A first, and then the panels: of a single
-/// block.
-bool StrassenEmitter::takesTurns() const {
-  return kernel.hasParts() && plan.isOneBlock() && plan.panels() > 1;
-}
-
 /// A part of `scratch` from `begin` on, of three dimensions, of which the
 /// innermost one takes `stride`.
 Value StrassenEmitter::part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
@@ -173,27 +165,21 @@ void StrassenEmitter::layOut() {
       b, loc, packed,
       ArrayRef<ReassociationIndices>{dims(0, outer), dims(outer, rank - 1),
                                      dims(rank - 1, rank)});
-  int64_t own = plan.panelElements() + plan.productElements();
-  bool sharesLeft = takesTurns();
-  constexpr int64_t mostParts = 16, mostBytes = 8 << 20;
-  if (!sharesLeft)
-    own += plan.leftElements();
-  int64_t parts = std::clamp<int64_t>(mostBytes / (own * 4), 2, mostParts);
-  Type element = b.getF32Type();
-  Value shared, ofLeft = kernel.index(0);
-  if (sharesLeft)
-    shared = kernel.addSharedScratch(element, plan.leftElements());
-  auto [scratch, begin] = kernel.addScratch(element, own, parts);
-  if (sharesLeft)
-    kernel.allowTurns(2, parts);
+  // A call makes its sums of A for itself: those of others would have to come
+  // from the cache of another core. More parts would make them more often.
+  constexpr int64_t fewestParts = 4, mostParts = 8, mostBytes = 8 << 20;
+  int64_t count =
+      plan.leftElements() + plan.panelElements() + plan.productElements();
+  int64_t parts =
+      mostBytes / (count * 4) >= mostParts ? mostParts : fewestParts;
+  auto [scratch, begin] = kernel.addScratch(b.getF32Type(), count, parts);
+  left = part(scratch, begin, {products, plan.block, plan.depth()},
+              plan.rowStride());
+  begin = plus(begin, plan.leftElements());
   panel = part(scratch, begin, {1, plan.steps, plan.width()}, plan.width());
-  Value place = plus(begin, plan.panelElements());
+  begin = plus(begin, plan.panelElements());
   sums =
-      part(scratch, place, {products, plan.block, plan.width()}, plan.width());
-  if (!sharesLeft)
-    ofLeft = plus(place, plan.productElements());
-  left = part(sharesLeft ? shared : scratch, ofLeft,
-              {products, plan.block, plan.depth()}, plan.rowStride());
+      part(scratch, begin, {products, plan.block, plan.width()}, plan.width());
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,53 +189,35 @@ void StrassenEmitter::layOut() {
 void StrassenEmitter::run() {
   kernel.to()->setAttr(kernelAttr, b.getStringAttr("strassen"));
   layOut();
-  if (takesTurns())
-    return emitInTurns();
   Value pairs = kernel.index(plan.pairs());
   if (!plan.samples)
     pairs = times(kernel.loopExtent(root, *plan.sample), plan.pairsOfSample());
-  Range all = {kernel.index(0), pairs},
-        panels = {kernel.index(0), kernel.index(plan.panels())};
-  if (!kernel.hasParts())
-    return emitBlocks(all, panels);
-  // Threads share blocks, or, where there are fewer of those than parts, the
-  // panels, and each makes all sums of A.
+  // Threads share the panels of all blocks, one block after the other.
   Value blocks = over(plus(pairs, plan.block - 1), plan.block, /*rest=*/false);
-  Value areEnough = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
-                                          blocks, kernel.numberOfParts());
-  auto choose = [&](Range one, Range other) -> Range {
-    return {
-        arith::SelectOp::create(b, loc, areEnough, one.first, other.first),
-        arith::SelectOp::create(b, loc, areEnough, one.second, other.second)};
-  };
-  Range someBlocks = kernel.share(pairs, plan.block),
-        somePanels = kernel.share(panels.second, 1);
-  emitBlocks(choose(someBlocks, all), choose(panels, somePanels));
-}
-
-void StrassenEmitter::emitBlocks(Range pairs, Range panels) {
-  loop(pairs.first, pairs.second, plan.block, [&](Value first) {
-    Value count = kernel.index(plan.block);
-    if (!plan.samples || plan.pairs() % plan.block != 0)
-      count = kernel.least(count,
-                           arith::SubIOp::create(b, loc, pairs.second, first));
-    sumLeft(first, {kernel.index(0), count});
-    multiply(first, panels, count);
-  });
-}
-
-void StrassenEmitter::emitInTurns() {
-  Value first = kernel.index(0), pairs = kernel.index(plan.block);
-  auto turn = [&](int64_t number, int64_t extent,
-                  llvm::function_ref<void(Range)> step) {
-    Range range = kernel.share(kernel.index(extent), 1);
-    kernel.emitTurn(number, [&] {
-      LaneReader::Scope scope(reader);
-      step(range);
+  Value panels = kernel.index(plan.panels());
+  if (!kernel.hasParts())
+    return loop(kernel.index(0), blocks, 1, [&](Value block) {
+      emitBlock(block, pairs, {kernel.index(0), panels});
     });
-  };
-  turn(1, plan.block, [&](Range range) { sumLeft(first, range); });
-  turn(2, plan.panels(), [&](Range range) { multiply(first, range, pairs); });
+  auto [from, to] = kernel.share(times(blocks, plan.panels()), 1);
+  Value last = over(plus(to, plan.panels() - 1), plan.panels(), false);
+  loop(over(from, plan.panels(), false), last, 1,
+       [&, from = from, to = to](Value block) {
+         Value before = times(block, plan.panels());
+         Value first = arith::SubIOp::create(
+             b, loc, arith::MaxUIOp::create(b, loc, from, before), before);
+         Value end = arith::SubIOp::create(b, loc, to, before);
+         emitBlock(block, pairs, {first, kernel.least(end, panels)});
+       });
+}
+
+/// The panels `panels` of a block of pairs.
+void StrassenEmitter::emitBlock(Value block, Value pairs, Range panels) {
+  Value first = times(block, plan.block), count = kernel.index(plan.block);
+  if (!plan.samples || plan.pairs() % plan.block != 0)
+    count = kernel.least(count, arith::SubIOp::create(b, loc, pairs, first));
+  sumLeft(first, {kernel.index(0), count});
+  multiply(first, panels, count);
 }
 
 /// The loops of `group` at its turn `turn`.

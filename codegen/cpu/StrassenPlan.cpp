@@ -285,7 +285,7 @@ static int64_t costOfSums(const StrassenPlan &plan, const VectorUnit &unit) {
 std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
                                          const VectorUnit &unit) {
   constexpr unsigned leastBits = 256;
-  constexpr int64_t fewestPairs = 16, mostPairs = 256, fewestSteps = 32;
+  constexpr int64_t fewestPairs = 16, fewestSteps = 32;
   StrassenPlan plan = {};
   if (!unit.strassen || unit.littleCode || unit.bits < leastBits ||
       !ProductReader(kernel, root, plan).run())
@@ -297,6 +297,9 @@ std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
   plan.asksAhead = !unit.nearestWeights();
   if (plan.pairs() < fewestPairs || plan.depth() < fewestSteps)
     return std::nullopt;
+  // Blocks are what threads share, so they are small; where vectors are short,
+  // sums of weights take longer, and have to meet more rows.
+  int64_t mostPairs = unit.bits >= 512 ? 32 : 64;
   int64_t affordable =
       std::min(mostLeftBytes / (7 * plan.rowStride() * bytes), mostPairs);
   if (affordable < fewestPairs)
