@@ -139,12 +139,17 @@ bool ProductReader::areNeighbours() {
          });
 }
 
-/// Whether no cost overflows.
+/// Whether no cost overflows. What does not fit in memory is refused later.
 bool ProductReader::canBeCounted() {
   constexpr int64_t most = 1 << 24;
+  constexpr double mostProducts = 1e15;
   auto isCount = [](int64_t number) { return number > 0 && number <= most; };
+  double products = double(plan.samples.value_or(1)) *
+                    double(plan.rows.turns()) * double(plan.columns.turns()) *
+                    double(plan.sums.turns());
   return isCount(plan.samples.value_or(1)) && isCount(plan.rows.turns()) &&
-         isCount(plan.columns.turns()) && isCount(plan.sums.turns());
+         isCount(plan.columns.turns()) && isCount(plan.sums.turns()) &&
+         products <= mostProducts;
 }
 
 bool ProductReader::run() {
