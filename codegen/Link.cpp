@@ -196,8 +196,9 @@ Error linkShared(StringRef path, StringRef soname, StringRef object,
                                       "-o", path.str(), object.str()};
   if (compiler)
     // libm only where -O0 code calls it.
-    llvm::append_values(command, ("-Wl,-soname," + soname).str(),
-                        "-Wl,--as-needed", "-lm");
+    // A name may have a comma, which would end it behind -Wl.
+    llvm::append_values(command, "-Xlinker", "-soname", "-Xlinker",
+                        soname.str(), "-Wl,--as-needed", "-lm");
   else
     llvm::append_values(command, "-soname", soname.str());
   return runProgram(command);

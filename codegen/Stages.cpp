@@ -179,7 +179,8 @@ PipelineOptions pipelineOptions(const Target &target,
   result.fetchesAhead = target.fetchesAhead;
   result.oneRun = target.oneRun;
   result.halfUnits = target.halfUnits;
-  result.weights24 = target.weights24 && options.weights24;
+  result.weights24 = options.weights24 ? target.weights24 : Weights24::None;
+  result.asksForLater = target.asksForLater;
   result.strassen = options.strassen;
   result.storesAtOnce = target.storesAtOnce;
   result.halves = target.halves;

@@ -30,7 +30,10 @@ struct CodeShape {
   bool avx512 = false;
   bool divides = false;      ///< a vector in less time than four products
   bool fetchesAhead = false; ///< runs of memory, without being asked
-  bool weights24 = false;    ///< one row meets them sooner than f32
+  /// Those that one row meets sooner as integers of 24 bits than as f32.
+  Weights24 weights24 = Weights24::None;
+  /// Products gain by asking for weights that one row meets behind them.
+  bool asksForLater = true;
   bool oneRun = false;       ///< of weights comes sooner than several do
   bool halfUnits = false;    ///< half a vector takes half the time of a vector
   unsigned storesAtOnce = 0; ///< that do not hold up products; 0: any number

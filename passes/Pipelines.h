@@ -47,6 +47,14 @@ enum class Precision {
 /// "f32", "bf16" and "f16", as on the command line.
 std::optional<Precision> parsePrecision(llvm::StringRef name);
 
+/// Which weights become integers of 24 bits with a scale for each column, of
+/// those that one row of a product meets.
+enum class Weights24 {
+  None,
+  Far, ///< those that each call gets from behind the second cache
+  All
+};
+
 /// What a target has to sum products of bf16 in f32.
 enum class DotUnit {
   None,    ///< numbers are widened first
@@ -84,9 +92,9 @@ struct PipelineOptions {
   bool oneRun = false;
   /// Whether half a vector takes half the time of a vector there.
   bool halfUnits = false;
-  /// Whether weights that one row of a product meets may be integers of 24 bits
-  /// with a scale for each column.
-  bool weights24 = false;
+  Weights24 weights24 = Weights24::None;
+  /// Whether products ask for weights that one row meets behind them.
+  bool asksForLater = true;
   /// Whether products with known weights may be made of fewer multiplications,
   /// where that is faster.
   bool strassen = false;

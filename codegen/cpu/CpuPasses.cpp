@@ -22,6 +22,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   tiles.oneRun = options.oneRun;
   tiles.halfUnits = options.halfUnits;
   tiles.weights24 = options.weights24;
+  tiles.asksForLater = options.asksForLater;
   tiles.strassen = options.strassen;
   tiles.storesAtOnce = options.storesAtOnce;
   tiles.parallel = options.parallel;

@@ -338,6 +338,24 @@ static uint64_t bytesOfWeights(ModuleOp module) {
   return bytes;
 }
 
+/// Whether weights that one row meets become integers of 24 bits in the kernel
+/// that `call`, its first one, calls.
+static bool takes24(Weights24 which, func::CallOp call,
+                    const VectorUnit &unit) {
+  if (which != Weights24::Far)
+    return which == Weights24::All;
+  if (!call)
+    return false;
+  // A turn of a loop finds what the one before left in the second cache.
+  if (!call->getParentOfType<LoopLikeOpInterface>())
+    return !unit.nearestWeights();
+  int64_t bytes = 0;
+  for (Value operand : call.getOperands())
+    if (operand.getDefiningOp<arith::ConstantOp>())
+      bytes = llvm::SaturatingAdd<uint64_t>(bytes, bytesOf(operand));
+  return bytes > unit.secondCache();
+}
+
 void EmitTiles::runOnOperation() {
   // In the order of calls: a diagnostic is about the first layer.
   for (func::FuncOp func :
@@ -349,7 +367,6 @@ void EmitTiles::runOnOperation() {
   unit.fetchesAhead = fetchesAhead;
   unit.oneRun = oneRun;
   unit.halfUnits = halfUnits;
-  unit.weights24 = weights24;
   unit.strassen = strassen;
   unit.storesAtOnce = storesAtOnce;
   unit.bytesOfWeights = bytesOfWeights(getOperation());
@@ -357,7 +374,7 @@ void EmitTiles::runOnOperation() {
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;
   llvm::StringMap<ValuesOfArguments> values;
-  if (weights24 || strassen)
+  if (weights24 != Weights24::None || strassen)
     values = valuesOfKernels(getOperation());
   llvm::StringMap<int64_t> parts;
   // Shared among threads, little work is done a few microseconds sooner.
@@ -367,8 +384,8 @@ void EmitTiles::runOnOperation() {
   // With 16 registers a step has 12 products, which take no longer than all
   // else that is in it.
   constexpr unsigned fewRegisters = 16;
-  if (!littleCode && vectorRegisters > fewRegisters)
-    ahead = findWeightsAhead(getOperation(), weights24);
+  if (asksForLater && !littleCode && vectorRegisters > fewRegisters)
+    ahead = findWeightsAhead(getOperation(), weights24 != Weights24::None);
   auto emit = [&](Kernel &kernel) {
     return emitTileForm(kernel, unit, transforms, dots) ||
            (isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) ||
@@ -382,6 +399,7 @@ void EmitTiles::runOnOperation() {
   for (func::FuncOp func : kernelsInOrder(getOperation(), calls)) {
     if (emitted.contains(func))
       continue;
+    unit.weights24 = takes24(weights24, calls.lookup(func.getName()), unit);
     Kernel kernel(func);
     for (auto &[number, constants] : values[func.getName()])
       kernel.setValues(number, constants);
