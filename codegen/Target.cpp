@@ -208,6 +208,8 @@ static void measureVectors(Target &target) {
     if (cpu == "znver4" || cpu == "znver5") {
       target.divides = true;
       target.secondCacheKiB = 1024;
+    } else if (isRecentXeon(target)) {
+      target.secondCacheKiB = 2048;
     }
     // A Granite Rapids takes two cycles for what two FMAs of widened numbers do
     // in one: 32 rows of an LSTM 15.5 ms, and 10.0 with those. Others of Intel

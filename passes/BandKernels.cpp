@@ -42,8 +42,9 @@ struct BandRows;
 
 class Bander {
 public:
-  Bander(ModuleOp module, bool parallel)
-      : module(module), symbols(module), parallel(parallel) {}
+  Bander(ModuleOp module, bool parallel, int64_t bandBytes)
+      : module(module), symbols(module), parallel(parallel),
+        bandBytes(bandBytes) {}
 
   void run(func::FuncOp function);
   /// Kernels that only whole images were computed with.
@@ -68,6 +69,7 @@ private:
   ModuleOp module;
   SymbolTable symbols;
   bool parallel;
+  int64_t bandBytes;
   llvm::DenseMap<std::tuple<Operation *, int64_t, unsigned>, func::FuncOp>
       known;
   llvm::SetVector<Operation *> replaced;
@@ -481,11 +483,11 @@ void Bander::run(func::FuncOp function) {
     if (erased.contains(call))
       continue;
     std::optional<Chain> chain = chainAround(call);
-    std::optional<BandPlan> bands = chain ? planBands(*chain) : std::nullopt;
+    std::optional<BandPlan> bands = chain ? planBands(*chain, bandBytes) : std::nullopt;
     if (!bands && chain && chain->front().canGo) {
       llvm::erase_if(*chain, [](const Link &link) { return link.canGo; });
       addBorderInFront(*chain);
-      bands = planBands(*chain);
+      bands = planBands(*chain, bandBytes);
     }
     if (!bands)
       continue;
@@ -506,7 +508,7 @@ struct BandKernels : impl::BandKernelsBase<BandKernels> {
   using Base::Base;
 
   void runOnOperation() override {
-    Bander bander(getOperation(), parallel);
+    Bander bander(getOperation(), parallel, int64_t(bandKiB) << 10);
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
       if (!function.isExternal() && !function->hasAttr("ktn.kernel"))
         bander.run(function);

@@ -10,8 +10,6 @@ namespace keratin {
 /// Bytes between kernels that stay where they are: less than that is in a
 /// second cache anyway.
 static constexpr int64_t largeBytes = 3 << 19;
-/// Bytes between the kernels of a band.
-static constexpr int64_t bandBytes = 1 << 20;
 /// FLOPs that a core does while a byte goes to the third cache or comes back.
 static constexpr int64_t flopsOfByte = 4;
 /// Bands that are done at the same time: enough for few threads, more where
@@ -51,7 +49,7 @@ static SmallVector<int64_t> rowsOfLinks(Chain &chain, int64_t count) {
   return rows;
 }
 
-std::optional<BandPlan> planBands(Chain &chain) {
+std::optional<BandPlan> planBands(Chain &chain, int64_t bandBytes) {
   int64_t rows = chain.back().rows.rows();
   int64_t images = chain.back().type().getDimSize(0);
   // An image of an unknown number may be the only one.

@@ -37,9 +37,9 @@ struct BandPlan {
   int64_t bands = 0;
 };
 
-/// The bands that `chain` takes the least time with; none where it takes less
-/// without.
-std::optional<BandPlan> planBands(Chain &chain);
+/// The bands that `chain` takes the least time with, of those that have at most
+/// `bandBytes` between kernels; none where it takes less without.
+std::optional<BandPlan> planBands(Chain &chain, int64_t bandBytes);
 
 /// How many bands threads may do at the same time, with buffers for each.
 int64_t piecesOf(Chain &chain, const BandPlan &plan);

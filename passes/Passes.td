@@ -333,7 +333,9 @@ def BandKernels : Pass<"ktn-band-kernels", "::mlir::ModuleOp"> {
     Requires: `ktn-form-kernels`.
   }];
   let options = [Option<"parallel", "parallel", "bool", /*default=*/"true",
-                        "let threads share the bands">];
+                        "let threads share the bands">,
+                 Option<"bandKiB", "band-kib", "unsigned", /*default=*/"1024",
+                        "what there may be between the kernels of a band">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];

@@ -124,6 +124,8 @@ static void addKernels(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     BandKernelsOptions bands;
     bands.parallel = options.parallel;
+    // Of a cache of 2 MiB more than half is too much for what comes in between.
+    bands.bandKiB = std::max(1024U, options.secondCacheKiB / 16 * 9);
     pm.addPass(createBandKernels(bands));
     pm.addPass(createFoldPads());
   }

@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-band-kernels=parallel=false --canonicalize --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-band-kernels="parallel=false band-kib=2048" --canonicalize --split-input-file | FileCheck %s --check-prefix=LARGE
 // RUN: keratin-opt %s --ktn-band-kernels --ktn-emit-tiles="vector-bits=512 vector-registers=32 parallel" --ktn-plan-memory --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=LOOPS
 
 #sum = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d4)>
@@ -27,6 +28,10 @@
 // CHECK:           %[[MADE:.+]] = {{.*}}call @kernel.window.rows7(%[[READ]], {{.+}} -> tensor<1x7x56x96xf32>
 // CHECK:           tensor.insert_slice %[[MADE]] into %[[Y]][%[[IMAGE]], %{{.+}}, 0, 0] [1, 7, 56, 96]
 // CHECK:         ktn.bands = {{.*}}name = "expand+window", pieces = 1
+// A larger cache has larger bands, of which fewer rows are computed twice.
+// LARGE-LABEL: func.func @net(
+// LARGE:           call @kernel.expand.rows29(
+// LARGE:           call @kernel.window.rows14(
 
 // The loop is a function that threads share, each with a buffer of its own, and
 // the kernels in it are whole.
