@@ -87,6 +87,9 @@ struct CompileOptions {
   /// Let products with known weights be made of fewer multiplications where
   /// that is faster; at -O0 none are.
   bool strassen = true;
+  /// Let products of rows of a known table, as an embedding, become rows of a
+  /// table of products, of 64 MiB at most; at -O0 none do.
+  bool foldLookups = true;
   /// What factors of products are rounded to; at -O0 as well.
   Precision precision = Precision::F32;
   /// Threads that the code is for: 1, or any number for 0 and more; the default

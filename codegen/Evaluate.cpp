@@ -129,6 +129,17 @@ ElementsAttr FoldedConstants::keep(RankedTensorType type,
   return value;
 }
 
+/// Whether products of a whole table are computed, which plain loops have one
+/// or two of in a nanosecond.
+static bool hasTables(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return op->hasAttr(storedAttr) ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 FailureOr<llvm::SmallVector<ElementsAttr>>
 FoldedConstants::evaluate(ModuleOp module) {
   context = module.getContext();
@@ -138,7 +149,8 @@ FoldedConstants::evaluate(ModuleOp module) {
   CompileOptions options;
   options.name = "evaluate";
   options.threads = 1;
-  options.optimize = false;
+  options.optimize = hasTables(module);
+  options.strassen = options.tiles = options.weights24 = false;
   options.quick = true; // it runs once
   options.trusted = true;
   options.store = store;

@@ -18,8 +18,9 @@ public:
   explicit FoldedConstants(const CompileOptions &options)
       : release(options.release), store(options.store) {}
 
-  /// The ConstantEvaluator of Pipelines.h: compiles `@evaluate` at -O0 for this
-  /// machine, and runs it on the elements where they are. Problems are
+  /// The ConstantEvaluator of Pipelines.h: compiles `@evaluate` for this
+  /// machine, at -O0 but for tables of products, which would take seconds, and
+  /// runs it on the elements where they are. Problems are
   /// diagnostics.
   llvm::FailureOr<llvm::SmallVector<mlir::ElementsAttr>>
   evaluate(mlir::ModuleOp module);

@@ -101,6 +101,7 @@ FailureOr<std::string> compilationFingerprint(Location loc,
      << " single thread " << (options.threads == 1) << " winograd "
      << static_cast<int>(options.winograd) << " tiles " << options.tiles
      << " weights24 " << options.weights24 << " strassen " << options.strassen
+     << " fold lookups " << options.foldLookups
      << " precision " << static_cast<int>(options.precision) << " unroll "
      << options.unrollFactor << " checkpoint " << options.checkpointEvery
      << '\n';

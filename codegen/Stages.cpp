@@ -182,6 +182,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.weights24 = options.weights24 ? target.weights24 : Weights24::None;
   result.asksForLater = target.asksForLater;
   result.strassen = options.strassen;
+  result.foldLookups = options.foldLookups;
   result.storesAtOnce = target.storesAtOnce;
   result.halves = target.halves;
   result.winograd = options.winograd;

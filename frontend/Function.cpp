@@ -181,6 +181,9 @@ Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
     options.winograd = Winograd::Off;
   if (caller == Caller::UsOften)
     options.strassen = false;
+  // In a process weights change, and with them all of such a table.
+  if (caller != Caller::Anybody)
+    options.foldLookups = false;
   options.inputShapes = shapes;
   Extraction extraction =
       extract(*graph, cut, circumstances(training, choices), options.name);

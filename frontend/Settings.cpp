@@ -62,6 +62,10 @@ CompileOptions compileOptions(const CompileSettings &settings,
     throw Error("strassen is '" + settings.strassen +
                 "' but must be auto or off");
   options.strassen = settings.strassen == "auto";
+  if (settings.foldLookups != "auto" && settings.foldLookups != "off")
+    throw Error("fold_lookups is '" + settings.foldLookups +
+                "' but must be auto or off");
+  options.foldLookups = settings.foldLookups == "auto";
   std::string precision =
       settings.precision.empty() ? compute_precision() : settings.precision;
   options.precision = require(parsePrecision(precision), "precision", precision,

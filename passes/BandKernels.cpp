@@ -483,7 +483,8 @@ void Bander::run(func::FuncOp function) {
     if (erased.contains(call))
       continue;
     std::optional<Chain> chain = chainAround(call);
-    std::optional<BandPlan> bands = chain ? planBands(*chain, bandBytes) : std::nullopt;
+    std::optional<BandPlan> bands =
+        chain ? planBands(*chain, bandBytes) : std::nullopt;
     if (!bands && chain && chain->front().canGo) {
       llvm::erase_if(*chain, [](const Link &link) { return link.canGo; });
       addBorderInFront(*chain);

@@ -103,6 +103,8 @@ private:
   }
 
   bool isWorthStoring(Operation *op) const {
+    if (op->hasAttr(storedAttr))
+      return true;
     int64_t result = 0, inputs = 0;
     for (Type type : op->getResultTypes())
       result += byteSize(type);

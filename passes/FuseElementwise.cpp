@@ -1,5 +1,6 @@
 //===- FuseElementwise.cpp - chains of parallel loops become one ----------===//
 #include "passes/KernelLimits.h"
+#include "passes/OpKinds.h"
 #include "passes/Passes.h"
 #include "passes/lower/Lower.h"
 
@@ -99,6 +100,18 @@ bool isCheapToRepeat(linalg::GenericOp op) {
          });
 }
 
+/// Whether `operand` looks up what its reader adds to a root: one kernel of
+/// both would have loops of its own, while what was looked up can be read as
+/// the sums of the root are done.
+bool isLookedUpForRoot(OpOperand *operand) {
+  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+  auto reader = cast<linalg::GenericOp>(operand->getOwner());
+  return readsElsewhere(producer) &&
+         llvm::any_of(reader.getDpsInputs(), [&](Value input) {
+           return input != operand->get() && followsRoot(input);
+         });
+}
+
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
@@ -106,6 +119,7 @@ bool shouldFuse(OpOperand *operand) {
          (isOnlyReader(operand->get(), consumer) ||
           isCheapToRepeat(producer)) &&
          !narrowsRoot(producer) && fitTogether(producer, consumer) &&
+         !isLookedUpForRoot(operand) &&
          (readsOnce(consumer, operand) || isCheap(producer));
 }
 

@@ -44,6 +44,25 @@ def CheckpointScan : Pass<"ktn-checkpoint-scan", "::mlir::func::FuncOp"> {
                         "k of loops that do not tell; 0 splits none of them">];
 }
 
+def FoldLookups : Pass<"ktn-fold-lookups", "::mlir::func::FuncOp"> {
+  let summary = "Look up products of rows of a table in a table of products";
+  let description = [{
+    `gather(T, i) W`, where the table T and the matrix W are constants of f32, becomes
+    `gather(T W, i)`: an embedding in front of a recurrent or a dense layer takes the
+    layer's products with it. So it does where steps of a `ktn.scan` multiply what
+    was looked up in front of it; they look it up themselves then. T W is
+    left to `ktn-fold-constants`. Rounding is that of one sum of products as before.
+
+    The table becomes as wide as the product, so it is not done where rows have
+    few terms, or less than an eighth of the columns, and only as long as all tables
+    of products of a function have `most-kib` at most.
+
+    Requires: nothing; before `ktn-hoist-scan`.
+  }];
+  let options = [Option<"mostKiB", "most-kib", "unsigned", /*default=*/"65536",
+                        "what tables of products may have">];
+}
+
 def HoistScan : Pass<"ktn-hoist-scan", "::mlir::func::FuncOp"> {
   let summary = "Take what does not depend on the state out of scans";
   let description = [{
@@ -93,7 +112,7 @@ def FoldConstants : Pass<"ktn-fold-constants", "::mlir::ModuleOp"> {
     function that depend on constants only move to one function `@evaluate`,
     which the `ConstantEvaluator` given to `createFoldConstants` compiles and
     runs; its results replace them. A result larger than 64 KiB and than twice the
-    constants it is made of stays an op. Without an evaluator nothing is computed.
+    constants it is made of stays an op, unless that has the attribute `ktn.stored`. Without an evaluator nothing is computed.
 
     Requires: `ktn-decompose`, or a formula is folded only as a whole.
   }];

@@ -57,6 +57,12 @@ static void addCore(OpPassManager &pm, const PipelineOptions &options) {
   CheckpointScanOptions checkpoints;
   checkpoints.checkpointEvery = options.checkpointEvery;
   pm.addNestedPass<func::FuncOp>(createCheckpointScan(checkpoints));
+  // The factors of narrow products are rounded, not what is looked up.
+  if (options.optimize && options.foldLookups &&
+      options.precision == Precision::F32) {
+    pm.addPass(createCanonicalize());
+    pm.addNestedPass<func::FuncOp>(createFoldLookups());
+  }
   // What leaves a loop now has its gradient outside as well; the loops of
   // gradients are new ones.
   if (options.optimize)

@@ -28,6 +28,10 @@ using ConstantEvaluator =
     std::function<llvm::FailureOr<llvm::SmallVector<mlir::ElementsAttr>>(
         mlir::ModuleOp)>;
 
+/// The attribute of an op of the graph whose value is worth storing, if it is
+/// known, however large it is: a table of products.
+inline constexpr llvm::StringLiteral storedAttr = "ktn.stored";
+
 /// How convolutions of 3x3 windows whose weights are known are computed.
 enum class Winograd {
   Off,  ///< as sums over the window
@@ -98,6 +102,9 @@ struct PipelineOptions {
   /// Whether products with known weights may be made of fewer multiplications,
   /// where that is faster.
   bool strassen = false;
+  /// Whether products of rows of a known table become rows of a table of
+  /// products.
+  bool foldLookups = false;
   /// How many stores in a row do not hold up products behind them; 0 for any.
   unsigned storesAtOnce = 0;
   /// Whether instructions convert between f16 and f32.

@@ -59,6 +59,14 @@ void addStrassenOption(CLI::App &app, std::string &strassen) {
       ->capture_default_str();
 }
 
+void addFoldLookupsOption(CLI::App &app, std::string &foldLookups) {
+  app.add_option("--fold-lookups", foldLookups,
+                 "embeddings multiplied by the weights of the layer behind "
+                 "them, while such tables have 64 MiB at most")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->capture_default_str();
+}
+
 void addWeights24Option(CLI::App &app, std::string &weights24) {
   app.add_option("--weights24", weights24,
                  "weights that one row is multiplied by as integers of 24 bits "

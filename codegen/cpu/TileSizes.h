@@ -29,8 +29,8 @@ struct VectorUnit {
   bool oneRun = false;
   /// Whether half a vector takes half the time of a vector.
   bool halfUnits = false;
-  /// Whether weights that one row meets in this kernel arrive sooner as integers
-  /// of 24 bits than they would as f32 (codegen/cpu/Weights24.h).
+  /// Whether weights that one row meets in this kernel arrive sooner as
+  /// integers of 24 bits than they would as f32 (codegen/cpu/Weights24.h).
   bool weights24 = false;
   /// Whether products may be made of fewer multiplications, and other rounding
   /// errors (codegen/cpu/Strassen.h).

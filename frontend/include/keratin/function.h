@@ -69,6 +69,11 @@ struct CompileSettings {
   /// 1969) where that is faster, at one and a half times the rounding error;
   /// "off" as sums of products.
   std::string strassen = "auto";
+  /// What multiplies the rows of an embedding by known weights, as the layer
+  /// behind it does: "auto" looks up rows of a table of these products, which
+  /// is larger than the embedding by as much as the layer is wider, and has 64
+  /// MiB at most; "off" multiplies what was looked up.
+  std::string foldLookups = "auto";
   /// What the factors of matrix products, convolutions and recurrent steps are
   /// rounded to: "f32"; "bf16" for about half the memory of weights and more
   /// speed at some 3 significant digits; or "f16" for weights of half the size

@@ -1,0 +1,178 @@
+//===- FoldLookups.cpp - products of rows of a table become its rows ------===//
+#include "passes/Passes.h"
+
+#include "ir/Ktn.h"
+#include "ir/Permutation.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+#define GEN_PASS_DEF_FOLDLOOKUPS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// A known matrix of f32.
+bool isKnownMatrix(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() == 2 && type.hasStaticShape() &&
+         type.getElementType().isF32() && matchPattern(value, m_Constant());
+}
+
+/// `op`, if it looks up rows of a known table.
+ktn::GatherOp lookupOf(Operation *op) {
+  auto gather = dyn_cast_if_present<ktn::GatherOp>(op);
+  bool isLookup = gather && gather.getAxis() == 0 &&
+                  gather.getBatchDims() == 0 && isKnownMatrix(gather.getX());
+  return isLookup ? gather : nullptr;
+}
+
+/// Whether `product` multiplies rows, whatever axes they have, by a known
+/// matrix.
+bool multipliesRows(ktn::DotGeneralOp product) {
+  int64_t last = product.getLhs().getType().getRank() - 1;
+  return product.getLhsBatch().empty() &&
+         product.getLhsContract() == ArrayRef<int64_t>(last) &&
+         product.getRhsContract() == ArrayRef<int64_t>(0) &&
+         isKnownMatrix(product.getRhs());
+}
+
+/// The lookup that is at the end of `ops`, which a slice of a loop follows from
+/// step by step, from the last one on; and the axes of their results that the
+/// steps are entries of.
+struct StackedLookup {
+  SmallVector<std::pair<ktn::StepwiseOpInterface, int64_t>> ops;
+  Value indices;
+  int64_t axis; ///< of the indices
+};
+
+/// Null where a step is no lookup of the indices of that step.
+std::optional<StackedLookup> lookupBehind(BlockArgument slice) {
+  auto scan = dyn_cast<ktn::ScanOp>(slice.getOwner()->getParentOp());
+  if (!scan || !llvm::is_contained(scan.getSlices(), slice))
+    return std::nullopt;
+  StackedLookup found = {};
+  Value stack = scan.getXs()[slice.getArgNumber()];
+  while (auto op = stack.getDefiningOp<ktn::StepwiseOpInterface>()) {
+    auto source = op.getStepSource(found.axis);
+    if (!source)
+      return std::nullopt;
+    found.ops.emplace_back(op, found.axis);
+    found.axis = source->second;
+    stack = op->getOperand(source->first);
+    if (lookupOf(op)) {
+      found.indices = stack;
+      return found;
+    }
+    // Other axes are to stay in order.
+    auto transpose = dyn_cast<ktn::TransposeOp>(op.getOperation());
+    if (!transpose || !llvm::is_sorted(ktn::permutationWithout(
+                          transpose.getPermutation(), found.axis)))
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+class LookupFolder {
+public:
+  explicit LookupFolder(int64_t mostBytes) : bytesLeft(mostBytes) {}
+
+  void run(ktn::DotGeneralOp product);
+
+private:
+  bool pays(ktn::GatherOp gather, ktn::DotGeneralOp product);
+  ktn::GatherOp sink(BlockArgument slice, StackedLookup &lookup);
+
+  int64_t bytesLeft;
+};
+
+/// Whether the table of products is small enough, and rows of it are read in
+/// less time than products take.
+bool LookupFolder::pays(ktn::GatherOp gather, ktn::DotGeneralOp product) {
+  constexpr int64_t fewestTerms = 16, mostColumnsOfTerm = 8;
+  auto table = cast<RankedTensorType>(gather.getX().getType());
+  int64_t columns =
+      cast<RankedTensorType>(product.getRhs().getType()).getDimSize(1);
+  int64_t terms = table.getDimSize(1);
+  int64_t bytes = llvm::SaturatingMultiply<uint64_t>(
+      table.getDimSize(0), llvm::SaturatingMultiply<uint64_t>(columns, 4));
+  if (terms < fewestTerms || columns > terms * mostColumnsOfTerm || bytes < 0 ||
+      bytes > bytesLeft)
+    return false;
+  bytesLeft -= bytes;
+  return true;
+}
+
+/// Looks up in each step what it has from there: `slice` becomes the indices,
+/// and the lookup of a step takes its place.
+ktn::GatherOp LookupFolder::sink(BlockArgument slice, StackedLookup &lookup) {
+  auto scan = cast<ktn::ScanOp>(slice.getOwner()->getParentOp());
+  OpBuilder outside(scan), b = OpBuilder::atBlockBegin(slice.getOwner());
+  Value indices = lookup.indices;
+  if (lookup.axis != 0) {
+    SmallVector<int64_t> order = {lookup.axis};
+    int64_t rank = cast<RankedTensorType>(indices.getType()).getRank();
+    for (int64_t axis = 0; axis < rank; ++axis)
+      if (axis != lookup.axis)
+        order.push_back(axis);
+    indices =
+        ktn::TransposeOp::create(outside, indices.getLoc(), indices, order);
+  }
+  auto gather = cast<ktn::GatherOp>(lookup.ops.back().first.getOperation());
+  auto ofStep =
+      ktn::GatherOp::create(b, gather.getLoc(), slice.getType(), gather.getX(),
+                            slice, gather.getAxis(), gather.getBatchDims());
+  slice.replaceAllUsesExcept(ofStep, ofStep);
+  scan.getXsMutable()[slice.getArgNumber()].set(indices);
+  auto type = cast<RankedTensorType>(indices.getType());
+  slice.setType(type.clone(type.getShape().drop_front()));
+  return ofStep;
+}
+
+void LookupFolder::run(ktn::DotGeneralOp product) {
+  if (!multipliesRows(product))
+    return;
+  ktn::GatherOp gather = lookupOf(product.getLhs().getDefiningOp());
+  auto slice = dyn_cast<BlockArgument>(product.getLhs());
+  std::optional<StackedLookup> behind =
+      slice ? lookupBehind(slice) : std::nullopt;
+  if (behind)
+    gather = cast<ktn::GatherOp>(behind->ops.back().first.getOperation());
+  if (!gather || !pays(gather, product))
+    return;
+  if (behind)
+    gather = sink(slice, *behind);
+  OpBuilder b(product);
+  Location loc = product.getLoc();
+  auto products = ktn::DotGeneralOp::create(
+      b, loc, gather.getX(), product.getRhs(), ArrayRef<int64_t>(),
+      ArrayRef<int64_t>(), ArrayRef<int64_t>(1), ArrayRef<int64_t>(0));
+  products->setAttr(storedAttr, b.getUnitAttr());
+  Value rows = ktn::GatherOp::create(b, loc, product.getType(), products,
+                                     gather.getIndices(), gather.getAxis(),
+                                     gather.getBatchDims());
+  product.replaceAllUsesWith(rows);
+  product.erase();
+  if (gather.use_empty())
+    gather.erase();
+}
+
+struct FoldLookups : impl::FoldLookupsBase<FoldLookups> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<ktn::DotGeneralOp> products;
+    getOperation().walk(
+        [&](ktn::DotGeneralOp product) { products.push_back(product); });
+    LookupFolder folder(int64_t(mostKiB) << 10);
+    for (ktn::DotGeneralOp product : products)
+      folder.run(product);
+  }
+};
+
+} // namespace
+} // namespace keratin
