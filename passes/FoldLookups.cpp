@@ -50,10 +50,15 @@ struct StackedLookup {
   int64_t axis; ///< of the indices
 };
 
-/// Null where a step is no lookup of the indices of that step.
+/// Null where a step is no lookup of the indices of that step, or is read by
+/// more than products: those would have to be left in the loop.
 std::optional<StackedLookup> lookupBehind(BlockArgument slice) {
   auto scan = dyn_cast<ktn::ScanOp>(slice.getOwner()->getParentOp());
-  if (!scan || !llvm::is_contained(scan.getSlices(), slice))
+  if (!scan || !llvm::is_contained(scan.getSlices(), slice) ||
+      !llvm::all_of(slice.getUsers(), [&](Operation *user) {
+        auto product = dyn_cast<ktn::DotGeneralOp>(user);
+        return product && product.getLhs() == slice && multipliesRows(product);
+      }))
     return std::nullopt;
   StackedLookup found = {};
   Value stack = scan.getXs()[slice.getArgNumber()];
@@ -79,7 +84,8 @@ std::optional<StackedLookup> lookupBehind(BlockArgument slice) {
 
 class LookupFolder {
 public:
-  explicit LookupFolder(int64_t mostBytes) : bytesLeft(mostBytes) {}
+  LookupFolder(func::FuncOp function, int64_t mostBytes)
+      : function(function), bytesLeft(mostBytes) {}
 
   void run(ktn::DotGeneralOp product);
 
@@ -87,6 +93,7 @@ private:
   bool pays(ktn::GatherOp gather, ktn::DotGeneralOp product);
   ktn::GatherOp sink(BlockArgument slice, StackedLookup &lookup);
 
+  func::FuncOp function;
   int64_t bytesLeft;
 };
 
@@ -146,11 +153,17 @@ void LookupFolder::run(ktn::DotGeneralOp product) {
     return;
   if (behind)
     gather = sink(slice, *behind);
-  OpBuilder b(product);
+  // Outside of all loops, where it is computed once and for all.
+  OpBuilder b(product),
+      outside(function.front().findAncestorOpInBlock(*product));
   Location loc = product.getLoc();
+  auto constant = [&](Value known) {
+    return outside.clone(*known.getDefiningOp())->getResult(0);
+  };
+  Value table = constant(gather.getX()), weights = constant(product.getRhs());
   auto products = ktn::DotGeneralOp::create(
-      b, loc, gather.getX(), product.getRhs(), ArrayRef<int64_t>(),
-      ArrayRef<int64_t>(), ArrayRef<int64_t>(1), ArrayRef<int64_t>(0));
+      outside, loc, table, weights, ArrayRef<int64_t>(), ArrayRef<int64_t>(),
+      ArrayRef<int64_t>(1), ArrayRef<int64_t>(0));
   products->setAttr(storedAttr, b.getUnitAttr());
   Value rows = ktn::GatherOp::create(b, loc, product.getType(), products,
                                      gather.getIndices(), gather.getAxis(),
@@ -168,7 +181,9 @@ struct FoldLookups : impl::FoldLookupsBase<FoldLookups> {
     SmallVector<ktn::DotGeneralOp> products;
     getOperation().walk(
         [&](ktn::DotGeneralOp product) { products.push_back(product); });
-    LookupFolder folder(int64_t(mostKiB) << 10);
+    if (getOperation().isExternal())
+      return;
+    LookupFolder folder(getOperation(), int64_t(mostKiB) << 10);
     for (ktn::DotGeneralOp product : products)
       folder.run(product);
   }

@@ -174,3 +174,68 @@ func.func @again(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   } -> tensor<4x8xf32>
   return %y, %z : tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// What is looked up and added to a product stays out of the sum, which is to be
+// done with the product; without one it is looked up where it is added.
+// CHECK-LABEL: func @looked_up(
+// CHECK:         tensor.extract
+// CHECK-NEXT:    linalg.yield
+// CHECK:         iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK:         arith.addf
+// CHECK:         linalg.generic
+// CHECK-NOT:     linalg.generic
+// CHECK:         math.exp
+// CHECK:         linalg.generic
+// CHECK:         tensor.extract
+// CHECK-NEXT:    arith.addf
+// CHECK-NOT:     linalg.generic
+#lhs = affine_map<(d0, d1, d2) -> (d0, d2)>
+#rhs = affine_map<(d0, d1, d2) -> (d2, d1)>
+#out = affine_map<(d0, d1, d2) -> (d0, d1)>
+func.func @looked_up(%t: tensor<9x4xf32>, %i: tensor<8xindex>, %x: tensor<8x3xf32>, %w: tensor<3x4xf32>, %z: tensor<8x4xf32>)
+    -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x4xf32>
+  %rows = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%i : tensor<8xindex>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%a: index, %o: f32):
+    %column = linalg.index 1 : index
+    %r = tensor.extract %t[%a, %column] : tensor<9x4xf32>
+    linalg.yield %r : f32
+  } -> tensor<8x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x4xf32>) -> tensor<8x4xf32>
+  %p = linalg.generic {indexing_maps = [#lhs, #rhs, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x3xf32>, tensor<3x4xf32>) outs(%f : tensor<8x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<8x4xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %rows : tensor<8x4xf32>, tensor<8x4xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x4xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<8x4xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x4xf32>
+  %more = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%i : tensor<8xindex>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%a: index, %o: f32):
+    %column = linalg.index 1 : index
+    %next = arith.addi %column, %column : index
+    %r = tensor.extract %t[%a, %next] : tensor<9x4xf32>
+    linalg.yield %r : f32
+  } -> tensor<8x4xf32>
+  %plain = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%z, %more : tensor<8x4xf32>, tensor<8x4xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x4xf32>
+  return %y, %plain : tensor<8x4xf32>, tensor<8x4xf32>
+}
