@@ -41,12 +41,10 @@ bool multipliesRows(ktn::DotGeneralOp product) {
          isKnownMatrix(product.getRhs());
 }
 
-/// The lookup that is at the end of `ops`, which a slice of a loop follows from
-/// step by step, from the last one on; and the axes of their results that the
-/// steps are entries of.
+/// A lookup in front of a loop, whose steps have what was looked up by the
+/// indices along one axis.
 struct StackedLookup {
-  SmallVector<std::pair<ktn::StepwiseOpInterface, int64_t>> ops;
-  Value indices;
+  ktn::GatherOp gather;
   int64_t axis; ///< of the indices
 };
 
@@ -60,24 +58,21 @@ std::optional<StackedLookup> lookupBehind(BlockArgument slice) {
         return product && product.getLhs() == slice && multipliesRows(product);
       }))
     return std::nullopt;
-  StackedLookup found = {};
   Value stack = scan.getXs()[slice.getArgNumber()];
+  int64_t axis = 0; // of the stack, along which the steps are
   while (auto op = stack.getDefiningOp<ktn::StepwiseOpInterface>()) {
-    auto source = op.getStepSource(found.axis);
+    auto source = op.getStepSource(axis);
     if (!source)
       return std::nullopt;
-    found.ops.emplace_back(op, found.axis);
-    found.axis = source->second;
-    stack = op->getOperand(source->first);
-    if (lookupOf(op)) {
-      found.indices = stack;
-      return found;
-    }
+    axis = source->second;
+    if (ktn::GatherOp gather = lookupOf(op))
+      return StackedLookup{gather, axis};
     // Other axes are to stay in order.
     auto transpose = dyn_cast<ktn::TransposeOp>(op.getOperation());
     if (!transpose || !llvm::is_sorted(ktn::permutationWithout(
-                          transpose.getPermutation(), found.axis)))
+                          transpose.getPermutation(), axis)))
       return std::nullopt;
+    stack = transpose.getX();
   }
   return std::nullopt;
 }
@@ -91,35 +86,40 @@ public:
 
 private:
   bool pays(ktn::GatherOp gather, ktn::DotGeneralOp product);
-  ktn::GatherOp sink(BlockArgument slice, StackedLookup &lookup);
+  ktn::GatherOp sink(BlockArgument slice, StackedLookup lookup);
 
   func::FuncOp function;
   int64_t bytesLeft;
 };
 
-/// Whether the table of products is small enough, and rows of it are read in
-/// less time than products take.
+/// What the table of these products has.
+int64_t bytesOfProducts(ktn::GatherOp gather, ktn::DotGeneralOp product) {
+  int64_t rows = gather.getX().getType().getDimSize(0);
+  int64_t columns = product.getRhs().getType().getDimSize(1);
+  constexpr uint64_t bytes = sizeof(float), most = INT64_MAX;
+  return int64_t(std::min(
+      most, llvm::SaturatingMultiply<uint64_t>(
+                uint64_t(rows),
+                llvm::SaturatingMultiply<uint64_t>(uint64_t(columns), bytes))));
+}
+
+/// Whether the table of products is small enough, and a row of it read in less
+/// time than products take.
 bool LookupFolder::pays(ktn::GatherOp gather, ktn::DotGeneralOp product) {
   constexpr int64_t fewestTerms = 16, mostColumnsOfTerm = 8;
-  auto table = cast<RankedTensorType>(gather.getX().getType());
-  int64_t columns =
-      cast<RankedTensorType>(product.getRhs().getType()).getDimSize(1);
-  int64_t terms = table.getDimSize(1);
-  int64_t bytes = llvm::SaturatingMultiply<uint64_t>(
-      table.getDimSize(0), llvm::SaturatingMultiply<uint64_t>(columns, 4));
-  if (terms < fewestTerms || columns > terms * mostColumnsOfTerm || bytes < 0 ||
-      bytes > bytesLeft)
-    return false;
-  bytesLeft -= bytes;
-  return true;
+  int64_t terms = gather.getX().getType().getDimSize(1);
+  int64_t columns = product.getRhs().getType().getDimSize(1);
+  return terms >= fewestTerms && columns / mostColumnsOfTerm <= terms &&
+         bytesOfProducts(gather, product) <= bytesLeft;
 }
 
 /// Looks up in each step what it has from there: `slice` becomes the indices,
 /// and the lookup of a step takes its place.
-ktn::GatherOp LookupFolder::sink(BlockArgument slice, StackedLookup &lookup) {
+ktn::GatherOp LookupFolder::sink(BlockArgument slice, StackedLookup lookup) {
   auto scan = cast<ktn::ScanOp>(slice.getOwner()->getParentOp());
   OpBuilder outside(scan), b = OpBuilder::atBlockBegin(slice.getOwner());
-  Value indices = lookup.indices;
+  ktn::GatherOp gather = lookup.gather;
+  Value indices = gather.getIndices();
   if (lookup.axis != 0) {
     SmallVector<int64_t> order = {lookup.axis};
     int64_t rank = cast<RankedTensorType>(indices.getType()).getRank();
@@ -129,7 +129,6 @@ ktn::GatherOp LookupFolder::sink(BlockArgument slice, StackedLookup &lookup) {
     indices =
         ktn::TransposeOp::create(outside, indices.getLoc(), indices, order);
   }
-  auto gather = cast<ktn::GatherOp>(lookup.ops.back().first.getOperation());
   auto ofStep =
       ktn::GatherOp::create(b, gather.getLoc(), slice.getType(), gather.getX(),
                             slice, gather.getAxis(), gather.getBatchDims());
@@ -148,9 +147,10 @@ void LookupFolder::run(ktn::DotGeneralOp product) {
   std::optional<StackedLookup> behind =
       slice ? lookupBehind(slice) : std::nullopt;
   if (behind)
-    gather = cast<ktn::GatherOp>(behind->ops.back().first.getOperation());
+    gather = behind->gather;
   if (!gather || !pays(gather, product))
     return;
+  bytesLeft -= bytesOfProducts(gather, product);
   if (behind)
     gather = sink(slice, *behind);
   // Outside of all loops, where it is computed once and for all.
