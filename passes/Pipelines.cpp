@@ -57,9 +57,9 @@ static void addCore(OpPassManager &pm, const PipelineOptions &options) {
   CheckpointScanOptions checkpoints;
   checkpoints.checkpointEvery = options.checkpointEvery;
   pm.addNestedPass<func::FuncOp>(createCheckpointScan(checkpoints));
-  // The factors of narrow products are rounded, not what is looked up.
+  // Who wants weights of f16 wants them small.
   if (options.optimize && options.foldLookups &&
-      options.precision == Precision::F32) {
+      options.precision != Precision::F16) {
     pm.addPass(createCanonicalize());
     pm.addNestedPass<func::FuncOp>(createFoldLookups());
   }
