@@ -61,6 +61,16 @@ Value GatherOp::buildStep(OpBuilder &b, int64_t, Value entry) {
                           getBatchDims());
 }
 
+bool GatherOp::looksUpRows() {
+  return getAxis() == 0 && getBatchDims() == 0 &&
+         getX().getType().getRank() == 2;
+}
+
+Value GatherOp::buildLookup(OpBuilder &b, Value matrix) {
+  return GatherOp::create(b, getLoc(), matrix, getIndices(), getAxis(),
+                          getBatchDims());
+}
+
 OpFoldResult GatherOp::fold(FoldAdaptor adaptor) {
   DenseIntElementsAttr x = smallIntegers(adaptor.getX());
   DenseIntElementsAttr indices = smallIntegers(adaptor.getIndices());

@@ -11,7 +11,8 @@ class Ktn_IndexOp<string mnemonic, list<Trait> traits = []>
 
 def Ktn_GatherOp : Ktn_IndexOp<"gather", [
     DeclareOpInterfaceMethods<VjpOpInterface>,
-    DeclareOpInterfaceMethods<StepwiseOpInterface>]> {
+    DeclareOpInterfaceMethods<StepwiseOpInterface>,
+    DeclareOpInterfaceMethods<LookupOpInterface>]> {
   let summary = "slices of a tensor by index";
   let description = [{
     `y[b.., i.., j.., k..] = x[b.., i.., indices[b.., j..], k..]`: `b` are the

@@ -184,6 +184,35 @@ def StepwiseOpInterface : OpInterface<"StepwiseOpInterface"> {
       (ins "::mlir::OpBuilder &":$b, "int64_t":$axis, "::mlir::Value":$entry)>];
 }
 
+def LookupOpInterface : OpInterface<"LookupOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op that may look up rows: those of a matrix, operand 0, that its indices,
+    operand 1, tell: `y[i.., k] = x[indices[i..], k]`.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether that is what it does.", "bool", "looksUpRows">,
+    InterfaceMethod<"Emits the lookup of the same rows of another matrix.",
+      "::mlir::Value", "buildLookup",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Value":$matrix)>];
+}
+
+def RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
+  let cppNamespace = "::keratin::ktn";
+  let description = [{
+    An op that may compute each row of its result, along the last axis, from the
+    row of operand 0 at the same place and from its other operands, which have
+    nothing to do with the place.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether that is what it does.", "bool", "isRowwise">,
+    InterfaceMethod<[{
+        Emits the op on `operands`, of which the first is a matrix of other rows.
+      }],
+      "::mlir::Value", "buildRows",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$operands)>];
+}
+
 def JoinableOpInterface : OpInterface<"JoinableOpInterface"> {
   let cppNamespace = "::keratin::ktn";
   let description = [{

@@ -191,6 +191,19 @@ std::optional<std::pair<int64_t, int64_t>> DotGeneralOp::getJoinedAxes() {
   return std::pair(getLhsContract()[0], getRhsContract()[0]);
 }
 
+bool DotGeneralOp::isRowwise() {
+  int64_t last = getLhs().getType().getRank() - 1;
+  return getLhsBatch().empty() && getRhs().getType().getRank() == 2 &&
+         getLhsContract() == ArrayRef<int64_t>(last) &&
+         getRhsContract() == ArrayRef<int64_t>(0);
+}
+
+Value DotGeneralOp::buildRows(OpBuilder &b, ValueRange operands) {
+  return DotGeneralOp::create(
+      b, getLoc(), operands[0], operands[1], getLhsBatch(), getRhsBatch(),
+      /*lhs_contract=*/ArrayRef<int64_t>(1), getRhsContract());
+}
+
 Value DotGeneralOp::buildStacked(OpBuilder &b, ValueRange operands,
                                  ArrayRef<bool> stacked) {
   // The steps are one more free axis of lhs, in front of the others.

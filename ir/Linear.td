@@ -9,6 +9,7 @@ def Ktn_DotGeneralOp : Ktn_PureOp<"dot_general", [
     DeclareOpInterfaceMethods<LinearInKernelOpInterface>,
     DeclareOpInterfaceMethods<StackableOpInterface>,
     DeclareOpInterfaceMethods<JoinableOpInterface>,
+    DeclareOpInterfaceMethods<RowwiseOpInterface>,
     DeclareOpInterfaceMethods<StepSumOpInterface,
                               ["buildStepSum", "isAdditive"]>]> {
   let summary = "sum of products over paired axes";

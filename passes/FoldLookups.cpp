@@ -2,7 +2,6 @@
 #include "passes/Passes.h"
 
 #include "ir/Ktn.h"
-#include "ir/Permutation.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -23,58 +22,51 @@ bool isKnownMatrix(Value value) {
          type.getElementType().isF32() && matchPattern(value, m_Constant());
 }
 
-/// `op`, if it looks up rows of a known table.
-ktn::GatherOp lookupOf(Operation *op) {
-  auto gather = dyn_cast_if_present<ktn::GatherOp>(op);
-  bool isLookup = gather && gather.getAxis() == 0 &&
-                  gather.getBatchDims() == 0 && isKnownMatrix(gather.getX());
-  return isLookup ? gather : nullptr;
+/// `op`, if it looks up rows of a known matrix.
+ktn::LookupOpInterface lookupOf(Operation *op) {
+  auto lookup = dyn_cast_if_present<ktn::LookupOpInterface>(op);
+  bool isKnown =
+      lookup && lookup.looksUpRows() && isKnownMatrix(lookup->getOperand(0));
+  return isKnown ? lookup : nullptr;
 }
 
-/// Whether `product` multiplies rows, whatever axes they have, by a known
-/// matrix.
-bool multipliesRows(ktn::DotGeneralOp product) {
-  int64_t last = product.getLhs().getType().getRank() - 1;
-  return product.getLhsBatch().empty() &&
-         product.getLhsContract() == ArrayRef<int64_t>(last) &&
-         product.getRhsContract() == ArrayRef<int64_t>(0) &&
-         isKnownMatrix(product.getRhs());
+/// `op`, if it multiplies rows by a known matrix, or the like.
+ktn::RowwiseOpInterface productOf(Operation *op) {
+  auto product = dyn_cast<ktn::RowwiseOpInterface>(op);
+  bool isKnown = product && product.isRowwise() &&
+                 product->getNumOperands() == 2 &&
+                 isKnownMatrix(product->getOperand(1));
+  return isKnown ? product : nullptr;
 }
 
-/// A lookup in front of a loop, whose steps have what was looked up by the
-/// indices along one axis.
-struct StackedLookup {
-  ktn::GatherOp gather;
-  int64_t axis; ///< of the indices
-};
+/// What leads from a slice of a loop to a lookup in front of it, a step of
+/// which is the slice: ops from the last one on, the lookup among them, and the
+/// axes of their results that the steps are entries of.
+using StepsOfLookup = SmallVector<std::pair<ktn::StepwiseOpInterface, int64_t>>;
 
-/// Null where a step is no lookup of the indices of that step, or is read by
+/// Nothing where a step is no lookup of the indices of that step, or is read by
 /// more than products: those would have to be left in the loop.
-std::optional<StackedLookup> lookupBehind(BlockArgument slice) {
+StepsOfLookup lookupBehind(BlockArgument slice) {
   auto scan = dyn_cast<ktn::ScanOp>(slice.getOwner()->getParentOp());
   if (!scan || !llvm::is_contained(scan.getSlices(), slice) ||
       !llvm::all_of(slice.getUsers(), [&](Operation *user) {
-        auto product = dyn_cast<ktn::DotGeneralOp>(user);
-        return product && product.getLhs() == slice && multipliesRows(product);
+        return productOf(user) && user->getOperand(0) == slice;
       }))
-    return std::nullopt;
+    return {};
+  StepsOfLookup steps;
   Value stack = scan.getXs()[slice.getArgNumber()];
   int64_t axis = 0; // of the stack, along which the steps are
   while (auto op = stack.getDefiningOp<ktn::StepwiseOpInterface>()) {
     auto source = op.getStepSource(axis);
     if (!source)
-      return std::nullopt;
+      return {};
+    steps.emplace_back(op, axis);
+    if (lookupOf(op))
+      return steps;
+    stack = op->getOperand(source->first);
     axis = source->second;
-    if (ktn::GatherOp gather = lookupOf(op))
-      return StackedLookup{gather, axis};
-    // Other axes are to stay in order.
-    auto transpose = dyn_cast<ktn::TransposeOp>(op.getOperation());
-    if (!transpose || !llvm::is_sorted(ktn::permutationWithout(
-                          transpose.getPermutation(), axis)))
-      return std::nullopt;
-    stack = transpose.getX();
   }
-  return std::nullopt;
+  return {};
 }
 
 class LookupFolder {
@@ -82,109 +74,129 @@ public:
   LookupFolder(func::FuncOp function, int64_t mostBytes)
       : function(function), bytesLeft(mostBytes) {}
 
-  void run(ktn::DotGeneralOp product);
+  void run(ktn::RowwiseOpInterface product);
 
 private:
-  bool pays(ktn::GatherOp gather, ktn::DotGeneralOp product);
-  ktn::GatherOp sink(BlockArgument slice, StackedLookup lookup);
+  bool pays(Value matrix, Value weights);
+  ktn::LookupOpInterface sink(BlockArgument slice, StepsOfLookup steps);
 
   func::FuncOp function;
   int64_t bytesLeft;
 };
 
-/// What the table of these products has.
-int64_t bytesOfProducts(ktn::GatherOp gather, ktn::DotGeneralOp product) {
-  int64_t rows = gather.getX().getType().getDimSize(0);
-  int64_t columns = product.getRhs().getType().getDimSize(1);
-  constexpr uint64_t bytes = sizeof(float), most = INT64_MAX;
-  return int64_t(std::min(
-      most, llvm::SaturatingMultiply<uint64_t>(
-                uint64_t(rows),
-                llvm::SaturatingMultiply<uint64_t>(uint64_t(columns), bytes))));
+int64_t extent(Value matrix, unsigned axis) {
+  return cast<RankedTensorType>(matrix.getType()).getDimSize(axis);
 }
 
-/// Whether the table of products is small enough, and a row of it read in less
-/// time than products take.
-bool LookupFolder::pays(ktn::GatherOp gather, ktn::DotGeneralOp product) {
+/// What the products of all rows have.
+int64_t bytesOfProducts(Value matrix, Value weights) {
+  uint64_t columns = llvm::SaturatingMultiply<uint64_t>(
+      uint64_t(extent(weights, 1)), sizeof(float));
+  return int64_t(
+      std::min<uint64_t>(INT64_MAX, llvm::SaturatingMultiply<uint64_t>(
+                                        uint64_t(extent(matrix, 0)), columns)));
+}
+
+/// Whether the products are few enough, and a row of them read in less time
+/// than it takes to compute it.
+bool LookupFolder::pays(Value matrix, Value weights) {
   constexpr int64_t fewestTerms = 16, mostColumnsOfTerm = 8;
-  int64_t terms = gather.getX().getType().getDimSize(1);
-  int64_t columns = product.getRhs().getType().getDimSize(1);
-  return terms >= fewestTerms && columns / mostColumnsOfTerm <= terms &&
-         bytesOfProducts(gather, product) <= bytesLeft;
+  int64_t terms = extent(matrix, 1);
+  return terms >= fewestTerms &&
+         extent(weights, 1) / mostColumnsOfTerm <= terms &&
+         bytesOfProducts(matrix, weights) <= bytesLeft;
 }
 
 /// Looks up in each step what it has from there: `slice` becomes the indices,
-/// and the lookup of a step takes its place.
-ktn::GatherOp LookupFolder::sink(BlockArgument slice, StackedLookup lookup) {
+/// and the lookup of a step takes its place. Null, with all as it was, where
+/// more has to be done with what was looked up.
+ktn::LookupOpInterface LookupFolder::sink(BlockArgument slice,
+                                          StepsOfLookup steps) {
   auto scan = cast<ktn::ScanOp>(slice.getOwner()->getParentOp());
+  auto [lookup, axisOfRows] = steps.back();
+  auto [operand, axis] = *lookup.getStepSource(axisOfRows);
+  Value indices = lookup->getOperand(operand);
   OpBuilder outside(scan), b = OpBuilder::atBlockBegin(slice.getOwner());
-  ktn::GatherOp gather = lookup.gather;
-  Value indices = gather.getIndices();
-  if (lookup.axis != 0) {
-    SmallVector<int64_t> order = {lookup.axis};
-    int64_t rank = cast<RankedTensorType>(indices.getType()).getRank();
-    for (int64_t axis = 0; axis < rank; ++axis)
-      if (axis != lookup.axis)
-        order.push_back(axis);
+  auto type = cast<RankedTensorType>(indices.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.erase(shape.begin() + axis);
+  Value ofStep =
+      slice.getOwner()->addArgument(type.clone(shape), slice.getLoc());
+  Value entry = ofStep;
+  for (auto [op, axisOfOp] : llvm::reverse(steps))
+    entry = op.buildStep(b, axisOfOp, entry);
+  ktn::LookupOpInterface found = lookupOf(entry.getDefiningOp());
+  if (!found || entry.getType() != slice.getType()) {
+    while (entry != ofStep) {
+      Operation *op = entry.getDefiningOp();
+      entry = lookupOf(op) ? ofStep : op->getOperand(0);
+      op->erase();
+    }
+    slice.getOwner()->eraseArgument(slice.getOwner()->getNumArguments() - 1);
+    return nullptr;
+  }
+  if (axis != 0) {
+    SmallVector<int64_t> order = {axis};
+    for (int64_t other = 0; other < type.getRank(); ++other)
+      if (other != axis)
+        order.push_back(other);
     indices =
         ktn::TransposeOp::create(outside, indices.getLoc(), indices, order);
   }
-  auto ofStep =
-      ktn::GatherOp::create(b, gather.getLoc(), slice.getType(), gather.getX(),
-                            slice, gather.getAxis(), gather.getBatchDims());
-  slice.replaceAllUsesExcept(ofStep, ofStep);
+  slice.replaceAllUsesWith(entry);
+  slice.setType(cast<RankedTensorType>(ofStep.getType()));
+  ofStep.replaceAllUsesWith(slice);
+  slice.getOwner()->eraseArgument(slice.getOwner()->getNumArguments() - 1);
   scan.getXsMutable()[slice.getArgNumber()].set(indices);
-  auto type = cast<RankedTensorType>(indices.getType());
-  slice.setType(type.clone(type.getShape().drop_front()));
-  return ofStep;
+  return found;
 }
 
-void LookupFolder::run(ktn::DotGeneralOp product) {
-  if (!multipliesRows(product))
+void LookupFolder::run(ktn::RowwiseOpInterface product) {
+  Value rows = product->getOperand(0), weights = product->getOperand(1);
+  ktn::LookupOpInterface lookup = lookupOf(rows.getDefiningOp());
+  auto slice = dyn_cast<BlockArgument>(rows);
+  StepsOfLookup steps = slice ? lookupBehind(slice) : StepsOfLookup();
+  if (!steps.empty())
+    lookup = lookupOf(steps.back().first);
+  if (!lookup || !pays(lookup->getOperand(0), weights))
     return;
-  ktn::GatherOp gather = lookupOf(product.getLhs().getDefiningOp());
-  auto slice = dyn_cast<BlockArgument>(product.getLhs());
-  std::optional<StackedLookup> behind =
-      slice ? lookupBehind(slice) : std::nullopt;
-  if (behind)
-    gather = behind->gather;
-  if (!gather || !pays(gather, product))
+  if (!steps.empty())
+    lookup = sink(slice, steps);
+  if (!lookup)
     return;
-  bytesLeft -= bytesOfProducts(gather, product);
-  if (behind)
-    gather = sink(slice, *behind);
+  bytesLeft -= bytesOfProducts(lookup->getOperand(0), weights);
   // Outside of all loops, where it is computed once and for all.
-  OpBuilder b(product),
+  OpBuilder b(product.getOperation()),
       outside(function.front().findAncestorOpInBlock(*product));
-  Location loc = product.getLoc();
-  auto constant = [&](Value known) {
-    return outside.clone(*known.getDefiningOp())->getResult(0);
-  };
-  Value table = constant(gather.getX()), weights = constant(product.getRhs());
-  auto products = ktn::DotGeneralOp::create(
-      outside, loc, table, weights, ArrayRef<int64_t>(), ArrayRef<int64_t>(),
-      ArrayRef<int64_t>(1), ArrayRef<int64_t>(0));
-  products->setAttr(storedAttr, b.getUnitAttr());
-  Value rows = ktn::GatherOp::create(b, loc, product.getType(), products,
-                                     gather.getIndices(), gather.getAxis(),
-                                     gather.getBatchDims());
-  product.replaceAllUsesWith(rows);
-  product.erase();
-  if (gather.use_empty())
-    gather.erase();
+  SmallVector<Value> known;
+  for (Value value : {lookup->getOperand(0), weights})
+    known.push_back(outside.clone(*value.getDefiningOp())->getResult(0));
+  Value products = product.buildRows(outside, known);
+  products.getDefiningOp()->setAttr(storedAttr, b.getUnitAttr());
+  Value found = lookup.buildLookup(b, products);
+  found.getDefiningOp()->setLoc(product->getLoc());
+  product->replaceAllUsesWith(ValueRange(found));
+  product->erase();
+  if (lookup->use_empty())
+    lookup->erase();
 }
 
 struct FoldLookups : impl::FoldLookupsBase<FoldLookups> {
   using Base::Base;
 
   void runOnOperation() override {
-    SmallVector<ktn::DotGeneralOp> products;
-    getOperation().walk(
-        [&](ktn::DotGeneralOp product) { products.push_back(product); });
-    if (getOperation().isExternal())
+    SmallVector<ktn::RowwiseOpInterface> products;
+    // A gradient may be one with respect to what was looked up.
+    WalkResult all = getOperation().walk([&](Operation *op) {
+      if (ktn::RowwiseOpInterface product = productOf(op))
+        products.push_back(product);
+      return isa<ktn::GradientsOp>(op) ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+    });
+    if (all.wasInterrupted())
       return;
     LookupFolder folder(getOperation(), int64_t(mostKiB) << 10);
-    for (ktn::DotGeneralOp product : products)
+    for (ktn::RowwiseOpInterface product : products)
       folder.run(product);
   }
 };

@@ -49,13 +49,14 @@ def FoldLookups : Pass<"ktn-fold-lookups", "::mlir::func::FuncOp"> {
   let description = [{
     `gather(T, i) W`, where the table T and the matrix W are constants of f32, becomes
     `gather(T W, i)`: an embedding in front of a recurrent or a dense layer takes the
-    layer's products with it. So it does where steps of a `ktn.scan` multiply what
+    layer's products with it (`LookupOpInterface`, `RowwiseOpInterface`). So it does where steps of a `ktn.scan` multiply what
     was looked up in front of it; they look it up themselves then. T W is
     left to `ktn-fold-constants`. Rounding is that of one sum of products as before.
 
     The table becomes as wide as the product, so it is not done where rows have
     few terms, or less than an eighth of the columns, and only as long as all tables
-    of products of a function have `most-kib` at most.
+    of products of a function have `most-kib` at most. Nor in functions with
+    `ktn.gradients`, which may be those of what was looked up.
 
     Requires: nothing; before `ktn-hoist-scan`.
   }];

@@ -115,3 +115,35 @@ func.func @others(%i: tensor<3xi32>, %a: tensor<40x16xf32>, %b: tensor<16x16xf32
   %9 = ktn.dot_general %2, %three contract [0] x [0] : tensor<3x16xf32>, tensor<3x16xf32> -> tensor<16x16xf32>
   return %1, %3, %4, %6, %8, %9 : tensor<3x32xf32>, tensor<3x136xf32>, tensor<3x16xf32>, tensor<3x16xf32>, tensor<3x16xf64>, tensor<16x16xf32>
 }
+
+// Nor where gradients may ask for what was looked up.
+// CHECK-LABEL: func @gradients(
+// CHECK-NOT:     ktn.stored
+// CHECK:         return
+func.func @gradients(%i: tensor<3xi32>) -> tensor<3x16xf32> {
+  %t = ktn.constant dense<0.5> : tensor<40x16xf32>
+  %w = ktn.constant dense<2.0> : tensor<16x16xf32>
+  %x = ktn.gather %t, %i {axis = 0} : tensor<40x16xf32>, tensor<3xi32> -> tensor<3x16xf32>
+  %y = ktn.dot_general %x, %w contract [1] x [0] : tensor<3x16xf32>, tensor<16x16xf32> -> tensor<3x16xf32>
+  %dx = ktn.gradients %y wrt %x : tensor<3x16xf32> wrt tensor<3x16xf32>
+  return %dx : tensor<3x16xf32>
+}
+
+// Nor where a step would have more to do with a row than to look it up.
+// CHECK-LABEL: func @turned(
+// CHECK-NOT:     ktn.stored
+// CHECK:         ktn.scan
+// CHECK-NOT:     ktn.gather
+// CHECK:         return
+func.func @turned(%i: tensor<16x7xi32>, %h0: tensor<16x4xf32>) -> tensor<16x4xf32> {
+  %t = ktn.constant dense<0.5> : tensor<40x16xf32>
+  %w = ktn.constant dense<2.0> : tensor<16x4xf32>
+  %x = ktn.gather %t, %i {axis = 0} : tensor<40x16xf32>, tensor<16x7xi32> -> tensor<16x7x16xf32>
+  %xs = ktn.transpose %x, [1, 2, 0] : tensor<16x7x16xf32> -> tensor<7x16x16xf32>
+  %h = ktn.scan (%step = %xs : tensor<7x16x16xf32>) init (%s = %h0 : tensor<16x4xf32>) {
+    %0 = ktn.dot_general %step, %w contract [1] x [0] : tensor<16x16xf32>, tensor<16x4xf32> -> tensor<16x4xf32>
+    %1 = ktn.add %0, %s : tensor<16x4xf32>
+    ktn.yield %1 : tensor<16x4xf32>
+  } -> (tensor<16x4xf32>)
+  return %h : tensor<16x4xf32>
+}
