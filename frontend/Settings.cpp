@@ -28,6 +28,14 @@ static Value require(std::optional<Value> value, const char *setting,
   return *value;
 }
 
+/// Of what is "auto" or "off".
+static bool isAuto(const char *setting, const std::string &given) {
+  if (given != "auto" && given != "off")
+    throw Error(std::string(setting) + " is '" + given +
+                "' but must be auto or off");
+  return given == "auto";
+}
+
 static int64_t requireCount(const char *setting, int64_t value) {
   if (value < 0)
     throw Error(std::string(setting) + " is " + std::to_string(value) +
@@ -51,21 +59,10 @@ CompileOptions compileOptions(const CompileSettings &settings,
   options.optimize = settings.optimize;
   options.winograd = require(parseWinograd(settings.winograd), "winograd",
                              settings.winograd, "one of auto, off, 2, 4");
-  if (settings.tiles != "auto" && settings.tiles != "off")
-    throw Error("tiles are '" + settings.tiles + "' but must be auto or off");
-  options.tiles = settings.tiles == "auto";
-  if (settings.weights24 != "auto" && settings.weights24 != "off")
-    throw Error("weights24 is '" + settings.weights24 +
-                "' but must be auto or off");
-  options.weights24 = settings.weights24 == "auto";
-  if (settings.strassen != "auto" && settings.strassen != "off")
-    throw Error("strassen is '" + settings.strassen +
-                "' but must be auto or off");
-  options.strassen = settings.strassen == "auto";
-  if (settings.foldLookups != "auto" && settings.foldLookups != "off")
-    throw Error("fold_lookups is '" + settings.foldLookups +
-                "' but must be auto or off");
-  options.foldLookups = settings.foldLookups == "auto";
+  options.tiles = isAuto("tiles", settings.tiles);
+  options.weights24 = isAuto("weights24", settings.weights24);
+  options.strassen = isAuto("strassen", settings.strassen);
+  options.foldLookups = isAuto("fold_lookups", settings.foldLookups);
   std::string precision =
       settings.precision.empty() ? compute_precision() : settings.precision;
   options.precision = require(parsePrecision(precision), "precision", precision,

@@ -1,5 +1,6 @@
 //===- FoldLookups.cpp - products of rows of a table become its rows ------===//
 #include "passes/Passes.h"
+#include "passes/StepSource.h"
 
 #include "ir/Ktn.h"
 
@@ -39,34 +40,41 @@ ktn::RowwiseOpInterface productOf(Operation *op) {
   return isKnown ? product : nullptr;
 }
 
-/// What leads from a slice of a loop to a lookup in front of it, a step of
-/// which is the slice: ops from the last one on, the lookup among them, and the
-/// axes of their results that the steps are entries of.
-using StepsOfLookup = SmallVector<std::pair<ktn::StepwiseOpInterface, int64_t>>;
+/// Whether the axes beside `axis` of the result of `op` are in the order that
+/// they have where they come from.
+bool keepsOrder(ktn::StepwiseOpInterface op, int64_t axis) {
+  int64_t rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+  int64_t before = -1;
+  for (int64_t other = 0; other < rank; ++other) {
+    if (other == axis)
+      continue;
+    auto source = op.getStepSource(other);
+    if (!source || source->second < before)
+      return false;
+    before = source->second;
+  }
+  return true;
+}
 
-/// Nothing where a step is no lookup of the indices of that step, or is read by
-/// more than products: those would have to be left in the loop.
-StepsOfLookup lookupBehind(BlockArgument slice) {
+/// The indices of a lookup in front of a loop whose step is the slice. Nothing
+/// where a step is something else, or is read by more than products: those
+/// would have to be left in the loop.
+std::optional<StepSource> lookupBehind(BlockArgument slice) {
   auto scan = dyn_cast<ktn::ScanOp>(slice.getOwner()->getParentOp());
   if (!scan || !llvm::is_contained(scan.getSlices(), slice) ||
       !llvm::all_of(slice.getUsers(), [&](Operation *user) {
         return productOf(user) && user->getOperand(0) == slice;
       }))
-    return {};
-  StepsOfLookup steps;
-  Value stack = scan.getXs()[slice.getArgNumber()];
-  int64_t axis = 0; // of the stack, along which the steps are
-  while (auto op = stack.getDefiningOp<ktn::StepwiseOpInterface>()) {
-    auto source = op.getStepSource(axis);
-    if (!source)
-      return {};
-    steps.emplace_back(op, axis);
+    return std::nullopt;
+  StepSource source = sourceOf(scan, slice);
+  while (source.advance()) {
+    auto [op, axis] = source.ops.back();
     if (lookupOf(op))
-      return steps;
-    stack = op->getOperand(source->first);
-    axis = source->second;
+      return source;
+    if (!keepsOrder(op, axis))
+      return std::nullopt;
   }
-  return {};
+  return std::nullopt;
 }
 
 class LookupFolder {
@@ -78,7 +86,6 @@ public:
 
 private:
   bool pays(Value matrix, Value weights);
-  ktn::LookupOpInterface sink(BlockArgument slice, StepsOfLookup steps);
 
   func::FuncOp function;
   int64_t bytesLeft;
@@ -107,63 +114,28 @@ bool LookupFolder::pays(Value matrix, Value weights) {
          bytesOfProducts(matrix, weights) <= bytesLeft;
 }
 
-/// Looks up in each step what it has from there: `slice` becomes the indices,
-/// and the lookup of a step takes its place. Null, with all as it was, where
-/// more has to be done with what was looked up.
-ktn::LookupOpInterface LookupFolder::sink(BlockArgument slice,
-                                          StepsOfLookup steps) {
+/// Looks up in each step what it has from there.
+ktn::LookupOpInterface sink(BlockArgument slice, const StepSource &indices) {
+  OpBuilder b = OpBuilder::atBlockBegin(slice.getOwner());
+  SmallVector<OpOperand *> uses(llvm::make_pointer_range(slice.getUses()));
   auto scan = cast<ktn::ScanOp>(slice.getOwner()->getParentOp());
-  auto [lookup, axisOfRows] = steps.back();
-  auto [operand, axis] = *lookup.getStepSource(axisOfRows);
-  Value indices = lookup->getOperand(operand);
-  OpBuilder outside(scan), b = OpBuilder::atBlockBegin(slice.getOwner());
-  auto type = cast<RankedTensorType>(indices.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  shape.erase(shape.begin() + axis);
-  Value ofStep =
-      slice.getOwner()->addArgument(type.clone(shape), slice.getLoc());
-  Value entry = ofStep;
-  for (auto [op, axisOfOp] : llvm::reverse(steps))
-    entry = op.buildStep(b, axisOfOp, entry);
-  ktn::LookupOpInterface found = lookupOf(entry.getDefiningOp());
-  if (!found || entry.getType() != slice.getType()) {
-    while (entry != ofStep) {
-      Operation *op = entry.getDefiningOp();
-      entry = lookupOf(op) ? ofStep : op->getOperand(0);
-      op->erase();
-    }
-    slice.getOwner()->eraseArgument(slice.getOwner()->getNumArguments() - 1);
-    return nullptr;
-  }
-  if (axis != 0) {
-    SmallVector<int64_t> order = {axis};
-    for (int64_t other = 0; other < type.getRank(); ++other)
-      if (other != axis)
-        order.push_back(other);
-    indices =
-        ktn::TransposeOp::create(outside, indices.getLoc(), indices, order);
-  }
-  slice.replaceAllUsesWith(entry);
-  slice.setType(cast<RankedTensorType>(ofStep.getType()));
-  ofStep.replaceAllUsesWith(slice);
-  slice.getOwner()->eraseArgument(slice.getOwner()->getNumArguments() - 1);
-  scan.getXsMutable()[slice.getArgNumber()].set(indices);
-  return found;
+  Value row = takeFrom(indices, scan, slice, b);
+  for (OpOperand *use : uses)
+    use->set(row);
+  return cast<ktn::LookupOpInterface>(row.getDefiningOp());
 }
 
 void LookupFolder::run(ktn::RowwiseOpInterface product) {
   Value rows = product->getOperand(0), weights = product->getOperand(1);
   ktn::LookupOpInterface lookup = lookupOf(rows.getDefiningOp());
   auto slice = dyn_cast<BlockArgument>(rows);
-  StepsOfLookup steps = slice ? lookupBehind(slice) : StepsOfLookup();
-  if (!steps.empty())
-    lookup = lookupOf(steps.back().first);
+  std::optional<StepSource> behind = slice ? lookupBehind(slice) : std::nullopt;
+  if (behind)
+    lookup = lookupOf(behind->ops.back().first);
   if (!lookup || !pays(lookup->getOperand(0), weights))
     return;
-  if (!steps.empty())
-    lookup = sink(slice, steps);
-  if (!lookup)
-    return;
+  if (behind)
+    lookup = sink(slice, *behind);
   bytesLeft -= bytesOfProducts(lookup->getOperand(0), weights);
   // Outside of all loops, where it is computed once and for all.
   OpBuilder b(product.getOperation()),

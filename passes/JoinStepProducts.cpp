@@ -1,6 +1,7 @@
 //===- JoinStepProducts.cpp - input and state in one product --------------===//
 #include "passes/JoinStepProducts.h"
 #include "passes/Rebuild.h"
+#include "passes/StepSource.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -51,27 +52,12 @@ static bool pays(ktn::ScanOp scan, Operation *ofInput, Operation *ofState) {
              mostWeightBytes;
 }
 
-namespace {
-/// What the slices of a loop are computed from, entry by entry.
-struct StepSource {
-  Value value;
-  int64_t axis; ///< whose entries the steps take
-  /// The ops in between, from the last one on, and the axes of their results.
-  SmallVector<std::pair<ktn::StepwiseOpInterface, int64_t>> ops;
-};
-} // namespace
-
-/// The smallest that leads to axis 0 of `stack` alone.
-static StepSource smallestSource(Value stack) {
-  StepSource best = {stack, 0, {}}, next = best;
-  while (auto op = next.value.getDefiningOp<ktn::StepwiseOpInterface>()) {
-    auto source = op.getStepSource(next.axis);
-    if (!source || !op->hasOneUse())
-      break;
-    next.ops.emplace_back(op, next.axis);
-    next.value = op->getOperand(source->first);
-    next.axis = source->second;
-    if (!cast<RankedTensorType>(next.value.getType()).hasStaticShape())
+/// The smallest that `slice` follows from alone.
+static StepSource smallestSource(ktn::ScanOp scan, BlockArgument slice) {
+  StepSource best = sourceOf(scan, slice), next = best;
+  while (next.advance()) {
+    if (!next.ops.back().first->hasOneUse() ||
+        !cast<RankedTensorType>(next.value.getType()).hasStaticShape())
       break;
     if (bytesOf(next.value) < bytesOf(best.value))
       best = next;
@@ -83,28 +69,11 @@ static StepSource smallestSource(Value stack) {
 /// as rows of a table from their numbers, the step takes them from there: it
 /// copies them anyway, so they need not all be written and read before. `slice`
 /// becomes what they follow from.
-static Value rowsOf(ktn::ScanOp scan, BlockArgument slice, OpBuilder &b,
-                    OpBuilder &outside) {
-  OpOperand &operand = scan.getXsMutable()[slice.getArgNumber()];
-  StepSource source = smallestSource(operand.get());
+static Value rowsOf(ktn::ScanOp scan, BlockArgument slice, OpBuilder &b) {
+  StepSource source = smallestSource(scan, slice);
   if (source.ops.empty() || !slice.hasOneUse())
     return slice;
-  if (source.axis != 0) {
-    SmallVector<int64_t> permutation = {source.axis};
-    int64_t rank = cast<RankedTensorType>(source.value.getType()).getRank();
-    for (int64_t axis = 0; axis < rank; ++axis)
-      if (axis != source.axis)
-        permutation.push_back(axis);
-    source.value = ktn::TransposeOp::create(outside, source.value.getLoc(),
-                                            source.value, permutation);
-  }
-  operand.set(source.value);
-  auto type = cast<RankedTensorType>(source.value.getType());
-  slice.setType(type.clone(type.getShape().drop_front()));
-  Value entry = slice;
-  for (auto [op, axis] : llvm::reverse(source.ops))
-    entry = op.buildStep(b, axis, entry);
-  return entry;
+  return takeFrom(source, scan, slice, b);
 }
 
 /// Whether two products are the same op on elements of the same types.
@@ -170,7 +139,7 @@ static void joinProductsOf(ktn::ScanOp scan, ktn::AffineOpInterface sum) {
       if (op != inner)
         op->erase();
     b.setInsertionPoint(rows);
-    rows->setOperand(0, rowsOf(scan, slice, b, outside));
+    rows->setOperand(0, rowsOf(scan, slice, b));
     return;
   }
 }

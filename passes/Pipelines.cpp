@@ -59,10 +59,8 @@ static void addCore(OpPassManager &pm, const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createCheckpointScan(checkpoints));
   // Who wants weights of f16 wants them small.
   if (options.optimize && options.foldLookups &&
-      options.precision != Precision::F16) {
-    pm.addPass(createCanonicalize());
+      options.precision != Precision::F16)
     pm.addNestedPass<func::FuncOp>(createFoldLookups());
-  }
   // What leaves a loop now has its gradient outside as well; the loops of
   // gradients are new ones.
   if (options.optimize)

@@ -42,37 +42,36 @@ void addWinogradOption(CLI::App &app, std::string &winograd) {
       ->capture_default_str();
 }
 
-void addTilesOption(CLI::App &app, std::string &tiles) {
-  app.add_option("--tiles", tiles,
-                 "products in tile registers (AMX) where the target has them, "
-                 "also those of f32, which become sums of products of bf16")
+static void addAutoOption(CLI::App &app, const char *name, std::string &value,
+                          const char *what) {
+  app.add_option(name, value, what)
       ->check(CLI::IsMember({"auto", "off"}))
       ->capture_default_str();
+}
+
+void addTilesOption(CLI::App &app, std::string &tiles) {
+  addAutoOption(app, "--tiles", tiles,
+                "products in tile registers (AMX) where the target has them, "
+                "also those of f32, which become sums of products of bf16");
 }
 
 void addStrassenOption(CLI::App &app, std::string &strassen) {
-  app.add_option("--strassen", strassen,
-                 "products of many rows with known weights made of seven "
-                 "products of half the rows, columns and sums in place of "
-                 "eight, where that is faster")
-      ->check(CLI::IsMember({"auto", "off"}))
-      ->capture_default_str();
+  addAutoOption(app, "--strassen", strassen,
+                "products of many rows with known weights made of seven "
+                "products of half the rows, columns and sums in place of "
+                "eight, where that is faster");
 }
 
 void addFoldLookupsOption(CLI::App &app, std::string &foldLookups) {
-  app.add_option("--fold-lookups", foldLookups,
-                 "embeddings multiplied by the weights of the layer behind "
-                 "them, while such tables have 64 MiB at most")
-      ->check(CLI::IsMember({"auto", "off"}))
-      ->capture_default_str();
+  addAutoOption(app, "--fold-lookups", foldLookups,
+                "embeddings multiplied by the weights of the layer behind "
+                "them, while such tables have 64 MiB at most");
 }
 
 void addWeights24Option(CLI::App &app, std::string &weights24) {
-  app.add_option("--weights24", weights24,
-                 "weights that one row is multiplied by as integers of 24 bits "
-                 "with a scale for each column, where the target is faster so")
-      ->check(CLI::IsMember({"auto", "off"}))
-      ->capture_default_str();
+  addAutoOption(app, "--weights24", weights24,
+                "weights that one row is multiplied by as integers of 24 bits "
+                "with a scale for each column, where the target is faster so");
 }
 
 void addThreadsOption(CLI::App &app, int &threads, const std::string &what) {

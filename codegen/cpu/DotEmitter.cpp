@@ -23,37 +23,6 @@ namespace keratin {
 // Arithmetic on positions
 //===----------------------------------------------------------------------===//
 
-Value DotEmitter::times(Value value, int64_t factor) {
-  if (factor == 0)
-    return kernel.index(0);
-  if (std::optional<int64_t> known = getConstantIntValue(value))
-    return kernel.index(*known * factor);
-  if (factor == 1)
-    return value;
-  return arith::MulIOp::create(b, loc, value, kernel.index(factor));
-}
-
-Value DotEmitter::times(Value left, Value right) {
-  if (std::optional<int64_t> known = getConstantIntValue(right))
-    return times(left, *known);
-  if (std::optional<int64_t> known = getConstantIntValue(left))
-    return times(right, *known);
-  return arith::MulIOp::create(b, loc, left, right);
-}
-
-/// The quotient, or the rest.
-Value DotEmitter::over(Value value, Value divisor, bool rest) {
-  std::optional<int64_t> known = getConstantIntValue(value),
-                         by = getConstantIntValue(divisor);
-  if (by == 1)
-    return rest ? kernel.index(0) : value;
-  if (known && by)
-    return kernel.index(rest ? *known % *by : *known / *by);
-  if (rest)
-    return arith::RemUIOp::create(b, loc, value, divisor);
-  return arith::DivUIOp::create(b, loc, value, divisor);
-}
-
 void DotEmitter::loop(Value from, Value to, int64_t step, Then body) {
   emitTurns(kernel, reader, from, to, step, body);
 }

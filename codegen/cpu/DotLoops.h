@@ -54,9 +54,15 @@ private:
     return llvm::ArrayRef(plan.rows).take_back(plan.run);
   }
 
-  mlir::Value times(mlir::Value value, int64_t factor);
-  mlir::Value times(mlir::Value left, mlir::Value right);
-  mlir::Value over(mlir::Value value, mlir::Value divisor, bool rest);
+  mlir::Value times(mlir::Value value, int64_t factor) {
+    return kernel.times(value, factor);
+  }
+  mlir::Value times(mlir::Value left, mlir::Value right) {
+    return kernel.times(left, right);
+  }
+  mlir::Value over(mlir::Value value, mlir::Value divisor, bool rest) {
+    return kernel.over(value, divisor, rest);
+  }
   void loop(mlir::Value from, mlir::Value to, int64_t step, Then body);
 
   mlir::Value address(mlir::Value memref, mlir::Value element) {

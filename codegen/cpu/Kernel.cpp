@@ -165,6 +165,36 @@ Value Kernel::plus(Value left, Value right) {
   return arith::AddIOp::create(b, location, left, right);
 }
 
+Value Kernel::times(Value value, int64_t factor) {
+  if (factor == 0)
+    return index(0);
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return index(*known * factor);
+  if (factor == 1)
+    return value;
+  return arith::MulIOp::create(b, location, value, index(factor));
+}
+
+Value Kernel::times(Value left, Value right) {
+  if (std::optional<int64_t> known = getConstantIntValue(right))
+    return times(left, *known);
+  if (std::optional<int64_t> known = getConstantIntValue(left))
+    return times(right, *known);
+  return arith::MulIOp::create(b, location, left, right);
+}
+
+Value Kernel::over(Value value, Value divisor, bool rest) {
+  std::optional<int64_t> known = getConstantIntValue(value),
+                         by = getConstantIntValue(divisor);
+  if (by == 1)
+    return rest ? index(0) : value;
+  if (known && by)
+    return index(rest ? *known % *by : *known / *by);
+  if (rest)
+    return arith::RemUIOp::create(b, location, value, divisor);
+  return arith::DivUIOp::create(b, location, value, divisor);
+}
+
 Value Kernel::least(Value left, Value right) {
   std::optional<int64_t> first = getConstantIntValue(left),
                          second = getConstantIntValue(right);

@@ -53,9 +53,13 @@ public:
   mlir::Value scalar(mlir::Value value);
   /// An index constant at the top of the function.
   mlir::Value index(int64_t value);
-  /// The sum of two indices, and the smaller one: without an operation where
-  /// what is known of them tells the result.
+  /// The sum, the product, the quotient, or the rest, of two indices, and the
+  /// smaller one: without an operation where what is known of them tells the
+  /// result.
   mlir::Value plus(mlir::Value left, mlir::Value right);
+  mlir::Value times(mlir::Value left, mlir::Value right);
+  mlir::Value times(mlir::Value value, int64_t factor);
+  mlir::Value over(mlir::Value value, mlir::Value divisor, bool rest);
   mlir::Value least(mlir::Value left, mlir::Value right);
   /// Extent of dimension `dim` of `tensor`, wherever it comes from.
   mlir::Value extent(mlir::Value tensor, int64_t dim);

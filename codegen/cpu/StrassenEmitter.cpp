@@ -53,8 +53,12 @@ private:
   Value plus(Value value, int64_t offset) {
     return kernel.plus(value, kernel.index(offset));
   }
-  Value times(Value value, int64_t factor);
-  Value over(Value value, int64_t divisor, bool rest);
+  Value times(Value value, int64_t factor) {
+    return kernel.times(value, factor);
+  }
+  Value over(Value value, int64_t divisor, bool rest) {
+    return kernel.over(value, kernel.index(divisor), rest);
+  }
   void loop(Value from, Value to, int64_t step, Then body) {
     emitTurns(kernel, reader, from, to, step, body);
   }
@@ -111,22 +115,6 @@ private:
   Value sums;    ///< [product][pair][column]
 };
 } // namespace
-
-Value StrassenEmitter::times(Value value, int64_t factor) {
-  if (std::optional<int64_t> known = getConstantIntValue(value))
-    return kernel.index(*known * factor);
-  return arith::MulIOp::create(b, loc, value, kernel.index(factor));
-}
-
-/// The quotient, or the rest.
-Value StrassenEmitter::over(Value value, int64_t divisor, bool rest) {
-  if (std::optional<int64_t> known = getConstantIntValue(value))
-    return kernel.index(rest ? *known % divisor : *known / divisor);
-  Value by = kernel.index(divisor);
-  if (rest)
-    return arith::RemUIOp::create(b, loc, value, by);
-  return arith::DivUIOp::create(b, loc, value, by);
-}
 
 //===----------------------------------------------------------------------===//
 // Memory

@@ -368,12 +368,6 @@ Value TileEmitter::wholeTurns(Value number, int64_t step) {
   return times(turns, step);
 }
 
-Value TileEmitter::times(Value number, int64_t factor) {
-  if (std::optional<int64_t> known = getConstantIntValue(number))
-    return kernel.index(*known * factor);
-  return arith::MulIOp::create(b, loc, number, kernel.index(factor));
-}
-
 Value TileEmitter::least(Value value, int64_t bound) {
   return kernel.least(value, kernel.index(bound));
 }

@@ -98,7 +98,9 @@ private:
   bool isReduction(unsigned loop);
   mlir::Value numberOfTile(int64_t most, bool ofColumns);
   mlir::Value least(mlir::Value value, int64_t bound);
-  mlir::Value times(mlir::Value number, int64_t factor);
+  mlir::Value times(mlir::Value number, int64_t factor) {
+    return kernel.times(number, factor);
+  }
   mlir::Value wholeTurns(mlir::Value number, int64_t step);
   void inGroups(mlir::Value from, mlir::Value to, int64_t step,
                 llvm::function_ref<void(mlir::Value, mlir::Value)> body);
