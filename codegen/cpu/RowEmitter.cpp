@@ -10,6 +10,9 @@
 // quotient or a root may follow. So some short rows go through a pass before
 // the first of them begins with the next: side by side in one loop, which reads
 // once what they share, or one after the other where they compute functions.
+// Where there are many rows, of a length that a first cache has some of, all
+// passes are in one loop, each a row behind the one before it: while a row is
+// stored, the next ones are summed up, and nobody waits for the end of a pass.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/RowEmitter.h"
@@ -151,20 +154,38 @@ static size_t placeOfSum(size_t row, size_t reductions, size_t number,
   return (row * reductions + number) * streams + stream;
 }
 
-/// The `count` rows of the group from the one that is emitted on.
-void RowEmitter::forEachRow(unsigned count,
+/// The rows that `pass` goes along.
+void RowEmitter::forEachRow(const Pass &pass,
                             llvm::function_ref<void(unsigned)> body) {
-  unsigned first = row;
-  for (unsigned number = 0; number < count; ++number) {
-    row = first + number;
+  done = pass.known;
+  for (unsigned number = 0; number < pass.rows; ++number) {
+    row = pass.first + number;
     usePlaces();
     body(number);
   }
-  row = first;
+  row = 0;
+}
+
+/// A turn of the loop along the row.
+void RowEmitter::turns(const Pass &pass, MutableArrayRef<Value> sums) {
+  size_t reductions = pass.reductions.size();
+  for (unsigned stream = 0; stream < pass.streams; ++stream)
+    forEachRow(pass, [&](unsigned number) {
+      auto placeOf = [&](size_t index) {
+        return placeOfSum(number, reductions, index, pass.streams, stream);
+      };
+      Sums own;
+      for (size_t index = 0; index < reductions; ++index)
+        own.push_back(sums[placeOf(index)]);
+      own = turn(pass, own, int64_t(stream) * pass.width, pass.width);
+      for (size_t index = 0; index < reductions; ++index)
+        sums[placeOf(index)] = own[index];
+    });
 }
 
 /// The end of the row, which is less than a turn of the loop.
-void RowEmitter::rest(const Pass &pass, Sums &sums, int64_t left) {
+void RowEmitter::rest(const Pass &pass, MutableArrayRef<Value> sums,
+                      int64_t left) {
   auto identities = [&](unsigned width) {
     Sums values;
     for (linalg::GenericOp op : pass.reductions)
@@ -195,96 +216,107 @@ void RowEmitter::rest(const Pass &pass, Sums &sums, int64_t left) {
   };
   for (unsigned stream = 0;
        stream < pass.streams && int64_t(stream) * pass.width < left; ++stream)
-    forEachRow(pass.rows, [&](unsigned number) { restOf(number, stream); });
+    forEachRow(pass, [&](unsigned number) { restOf(number, stream); });
 }
 
-RowEmitter::Sums RowEmitter::alongLane(const Pass &pass, Sums sums) {
-  int64_t extent = length(), step = int64_t(pass.width) * pass.streams;
+RowEmitter::Sums RowEmitter::alongLane(ArrayRef<Pass> passes, Sums sums) {
+  int64_t extent = length(), step = passes.front().step();
   int64_t whole = extent / step * step;
-  size_t reductions = pass.reductions.size();
   unsigned lane = loops - 1;
   auto place = [&](Value offset) -> Value {
     if (!block || !block->first)
       return offset;
     return arith::AddIOp::create(b, loc, block->first, offset);
   };
-  auto turns = [&](Value at, ValueRange before) {
-    LaneReader::Scope scope(reader);
-    reader.bind(lane, place(at));
-    Sums sums(before);
-    for (unsigned stream = 0; stream < pass.streams; ++stream)
-      forEachRow(pass.rows, [&](unsigned number) {
-        auto placeOf = [&](size_t index) {
-          return placeOfSum(number, reductions, index, pass.streams, stream);
-        };
-        Sums own;
-        for (size_t index = 0; index < reductions; ++index)
-          own.push_back(sums[placeOf(index)]);
-        own = turn(pass, own, int64_t(stream) * pass.width, pass.width);
-        for (size_t index = 0; index < reductions; ++index)
-          sums[placeOf(index)] = own[index];
-      });
-    return sums;
+  auto forEachPass = [&](Sums &sums, auto body) {
+    MutableArrayRef<Value> left = sums;
+    for (const Pass &pass : passes) {
+      body(pass, left.take_front(pass.numSums()));
+      left = left.drop_front(pass.numSums());
+    }
   };
   if (whole != 0)
     sums = emitLoop(b, loc, kernel.index(0), kernel.index(whole),
-                    kernel.index(step), sums, turns);
+                    kernel.index(step), sums, [&](Value at, ValueRange before) {
+                      LaneReader::Scope scope(reader);
+                      reader.bind(lane, place(at));
+                      Sums next(before);
+                      forEachPass(next, [&](const Pass &pass, auto own) {
+                        turns(pass, own);
+                      });
+                      return next;
+                    });
   LaneReader::Scope scope(reader);
   reader.bind(lane, place(kernel.index(whole)));
-  rest(pass, sums, extent - whole);
+  forEachPass(sums, [&](const Pass &pass, auto own) {
+    rest(pass, own, extent - whole);
+  });
   return sums;
 }
 
 /// The loops of the row around the one that vectors go along.
-RowEmitter::Sums RowEmitter::trailingLoops(const Pass &pass, unsigned loop,
+RowEmitter::Sums RowEmitter::trailingLoops(ArrayRef<Pass> passes, unsigned loop,
                                            Sums sums) {
   if (loop + 1 == loops)
-    return alongLane(pass, std::move(sums));
+    return alongLane(passes, std::move(sums));
   return emitLoop(b, loc, kernel.index(0), kernel.index(extents[loop - rows]),
                   kernel.index(1), sums, [&](Value iv, ValueRange inner) {
                     LaneReader::Scope scope(reader);
                     reader.bind(loop, iv);
-                    return trailingLoops(pass, loop + 1, Sums(inner));
+                    return trailingLoops(passes, loop + 1, Sums(inner));
                   });
 }
 
-/// The pass of `pass.rows` rows.
-void RowEmitter::emitPass(const Pass &pass) {
-  Sums sums;
-  forEachRow(pass.rows, [&](unsigned) {
-    for (linalg::GenericOp op : pass.reductions)
-      sums.append(pass.streams, Combiner::of(op, 0)->identity(b, pass.width));
-    for (Value value : pass.stored)
-      if (!places.contains({value, row}))
-        places[{value, row}] = memoryFor(value);
-  });
-  sums = trailingLoops(pass, rows, std::move(sums));
+/// Where the result of a reduction for this row is.
+Position RowEmitter::placeOf(linalg::GenericOp reduction) {
+  AffineMap map =
+      reduction.getMatchingIndexingMap(reduction.getDpsInitOperand(0));
+  return atPoint(map.getResults(), point(0));
+}
 
+/// The passes, each of its own rows, in one loop along them.
+void RowEmitter::emitPasses(ArrayRef<Pass> passes) {
+  Sums sums;
+  for (const Pass &pass : passes)
+    forEachRow(pass, [&](unsigned) {
+      for (linalg::GenericOp op : pass.reductions)
+        sums.append(pass.streams, Combiner::of(op, 0)->identity(b, pass.width));
+      for (Value value : pass.stored)
+        if (!places.contains({value, row}))
+          places[{value, row}] = memoryFor(value);
+    });
+  sums = trailingLoops(passes, rows, std::move(sums));
+
+  ArrayRef<Value> left = sums;
   auto join = [&](linalg::GenericOp op, ArrayRef<Value> parts) {
     Combiner combiner = *Combiner::of(op, 0);
     Value total =
         combiner.joinLanes(b, combiner.joinAll(b, SmallVector<Value>(parts)));
-    OpOperand *init = op.getDpsInitOperand(0);
-    Position position =
-        atPoint(op.getMatchingIndexingMap(init).getResults(), point(0));
-    Lanes start = reader.read(init->get(), position, 0);
+    Position position = placeOf(op);
+    Lanes start =
+        reader.read(op.getDpsInitOperand(0)->get(), position, /*width=*/0);
     total = combiner.join(b, reader.materialize(start, 0), total);
     reader.remember(op->getResult(0), position, 0, {total, {}});
   };
-  forEachRow(pass.rows, [&](unsigned number) {
-    for (auto [index, op] : llvm::enumerate(pass.reductions)) {
-      size_t first = placeOfSum(number, pass.reductions.size(), index,
-                                pass.streams, /*stream=*/0);
-      join(op, ArrayRef(sums).slice(first, pass.streams));
-    }
-  });
+  for (const Pass &pass : passes)
+    forEachRow(pass, [&](unsigned) {
+      for (linalg::GenericOp op : pass.reductions) {
+        join(op, left.take_front(pass.streams));
+        left = left.drop_front(pass.streams);
+      }
+    });
 }
 
-/// Reads of what is stored go to the place of this row.
+/// Reads of what is stored by now go to the place of this row.
 void RowEmitter::usePlaces() {
-  for (const auto &[key, part] : places)
-    if (key.second == row && done.contains(key.first))
+  for (const auto &[key, part] : places) {
+    if (key.second != row)
+      continue;
+    if (done.contains(key.first))
       reader.setPart(key.first, part);
+    else
+      reader.forgetPart(key.first);
+  }
 }
 
 /// How many rows go through each pass before the next: a first cache holds
@@ -318,23 +350,96 @@ void RowEmitter::emitGroup(unsigned count) {
   bool hasFunctions = llvm::any_of(ops, [&](linalg::GenericOp op) {
     return isWhole(op->getResult(0)) && isExpensive(op->getResult(0));
   });
-  unsigned number = 0;
-  for (Pass pass; nextPass(pass); pass = Pass()) {
-    pass.asksForNext = !block && number++ == 1;
+  for (auto [number, planned] : llvm::enumerate(passes)) {
+    Pass pass = planned;
+    pass.asksForNext = !block && !staggers && number == 1;
     // Functions are enough operations by themselves.
     bool clashes = !pass.stored.empty() && rowsClash();
     pass.rows = hasFunctions || clashes ? 1 : count;
-    for (row = 0; row < count; row += pass.rows)
-      emitPass(pass);
-    row = 0;
-    done.insert(pass.stored.begin(), pass.stored.end());
-    for (linalg::GenericOp op : pass.reductions)
-      done.insert(op->getResult(0));
+    for (; pass.first < count; pass.first += pass.rows)
+      emitPasses(pass);
   }
-  forEachRow(count, [&](unsigned) { emitSingles(); });
+  end.rows = count;
+  forEachRow(end, [&](unsigned) { emitSingles(); });
+  forgetPlaces();
+  done = std::move(before);
+}
+
+void RowEmitter::forgetPlaces() {
   for (const auto &[key, part] : places)
     reader.forgetPart(key.first);
+}
+
+/// The rows `from` to before `to` but for some at the end, if there are enough:
+/// each turn goes along one with the last pass, and along the next ones with
+/// those before it. Returns the first row that is left.
+Value RowEmitter::emitStaggered(Value from, Value to) {
+  unsigned loop = rowLoop(), last = passes.size() - 1;
+  for (const Pass &pass : passes)
+    for (Value value : pass.stored) {
+      LaneReader::Part memory = memoryFor(value);
+      for (unsigned number = 0; number <= last; ++number)
+        places[{value, number}] = memory;
+    }
+  // What turns leave of rows that have not been through all passes.
+  SmallVector<std::pair<linalg::GenericOp, unsigned>> carried;
+  for (unsigned number = 0; number < last; ++number)
+    for (linalg::GenericOp op : passes[number].reductions)
+      for (unsigned behind = 0; number + behind < last; ++behind)
+        carried.emplace_back(op, behind);
+  auto valueOf = [&](linalg::GenericOp op, unsigned behind) {
+    row = behind;
+    Lanes value = reader.read(op->getResult(0), placeOf(op), /*width=*/0);
+    row = 0;
+    return reader.materialize(value, /*width=*/0);
+  };
+  auto emitStart = [&] {
+    LaneReader::Scope scope(reader);
+    reader.bind(loop, from);
+    for (unsigned number = 0; number < last; ++number)
+      for (Pass pass = passes[number]; number + pass.first < last; ++pass.first)
+        emitPasses(pass);
+    Sums start;
+    for (auto [op, behind] : carried)
+      start.push_back(valueOf(op, behind));
+    return start;
+  };
+  auto emitTurn = [&](Value at, ValueRange before) {
+    LaneReader::Scope scope(reader);
+    reader.bind(loop, at);
+    for (auto [entry, value] : llvm::zip_equal(carried, before)) {
+      row = entry.second;
+      reader.remember(entry.first->getResult(0), placeOf(entry.first),
+                      /*width=*/0, {value, {}});
+    }
+    row = 0;
+    // What a pass keeps of a row takes the place of what the next one reads.
+    SmallVector<Pass> all(llvm::reverse(passes));
+    for (auto [behind, pass] : llvm::enumerate(all))
+      pass.first = behind;
+    emitPasses(all);
+    end.rows = 1;
+    forEachRow(end, [&](unsigned) { emitSingles(); });
+    Sums next;
+    for (auto [op, behind] : carried)
+      next.push_back(valueOf(op, behind + 1));
+    return next;
+  };
+  llvm::DenseSet<Value> before = done;
+  Value count = b.createOrFold<arith::SubIOp>(loc, to, from);
+  Value isEnough = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
+                                         count, kernel.index(last));
+  auto branch = scf::IfOp::create(
+      b, loc, isEnough,
+      [&](OpBuilder &, Location) {
+        Value stop = b.createOrFold<arith::SubIOp>(loc, to, kernel.index(last));
+        emitLoop(b, loc, from, stop, kernel.index(1), emitStart(), emitTurn);
+        scf::YieldOp::create(b, loc, stop);
+      },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loc, from); });
+  forgetPlaces();
   done = std::move(before);
+  return branch.getResult(0);
 }
 
 /// Stores the results that there is one of in a row.
@@ -373,6 +478,8 @@ void RowEmitter::emitGroups(Value from, Value to) {
       emitGroup(count);
     });
   };
+  if (staggers)
+    return turns(emitStaggered(from, to), to, 1);
   unsigned most = rowsOfGroup();
   int64_t known = staticLoopExtent(whole, loop);
   bool hasRest = block || ShapedType::isDynamic(known) || known % most != 0;
@@ -388,6 +495,7 @@ void RowEmitter::emitGroups(Value from, Value to) {
 
 void RowEmitter::run() {
   reader.setLane(loops - 1);
+  planPasses();
   if (rows == 0)
     return kernel.emitOnce([&] { emitGroup(1); });
   OpBuilder::InsertionGuard guard(b);
@@ -399,7 +507,8 @@ void RowEmitter::run() {
     bool isInner = loop + 1 == rows;
     Value from = kernel.index(0), to = kernel.loopExtent(whole, loop);
     if (loop == shared)
-      std::tie(from, to) = kernel.share(to, isInner ? rowsOfGroup() : 1);
+      std::tie(from, to) =
+          kernel.share(to, isInner && !staggers ? rowsOfGroup() : 1);
     if (isInner)
       return shared ? emitGroups(from, to)
                     : kernel.emitOnce([&] { emitGroups(from, to); });
@@ -411,6 +520,7 @@ void RowEmitter::run() {
 
 void RowEmitter::runBlock() {
   reader.setLane(loops - 1);
+  planPasses();
   reader.setPart(block->given, inPanel());
   for (const auto &[value, memory] : block->known)
     reader.setPart(value, perRow(memory));

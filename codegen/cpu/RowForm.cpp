@@ -200,23 +200,78 @@ bool RowEmitter::nextPass(Pass &pass) {
       collectStored(result, pass);
       pass.stored.insert(result);
     }
-  // Long bodies hide the latency of the sums by themselves, and that of their
-  // own chains where those of several vectors go side by side.
+  pass.computesFunctions = expensive;
+  return !pass.reductions.empty() || !pass.stored.empty();
+}
+
+void RowEmitter::planPasses() {
+  llvm::DenseSet<Value> before = done;
+  for (Pass pass; nextPass(pass); pass = Pass()) {
+    pass.known = done;
+    done.insert(pass.stored.begin(), pass.stored.end());
+    for (linalg::GenericOp op : pass.reductions)
+      done.insert(op->getResult(0));
+    passes.push_back(std::move(pass));
+  }
+  end.known = std::move(done);
+  done = std::move(before);
+  staggers = canStagger();
+  setSteps();
+}
+
+/// Whether one loop may go along a row with the last pass and along those
+/// behind it with the others: a first cache has all of them, and a scratch row,
+/// which is read right before the next one takes its place, goes no farther
+/// than to the next pass.
+bool RowEmitter::canStagger() {
+  constexpr int64_t mostBytes = 8 << 10, fewRows = 8;
+  constexpr size_t mostPasses = 4;
+  // Shorter ones go as fast in groups; with 16 registers that is so of more.
+  const int64_t fewVectors = unit.registers > 16 ? 8 : 32;
+  int64_t vectors = llvm::divideCeil(llvm::product_of(extents), int64_t(lanes));
+  if (block || rows == 0 || unit.littleCode || passes.size() < 2 ||
+      passes.size() > mostPasses || vectors <= fewVectors ||
+      vectors * unit.bits / 8 > mostBytes)
+    return false;
+  int64_t known = staticLoopExtent(whole, rowLoop());
+  if (!ShapedType::isDynamic(known) && known < fewRows)
+    return false;
+  return llvm::all_of(ArrayRef(passes).drop_back(2),
+                      [](const Pass &pass) { return pass.stored.empty(); });
+}
+
+/// What each turn of a pass reads of a row. Half of the registers hold the sums
+/// of all rows of a group: of a row that is in none, too, for the order of its
+/// sums is the same. Passes that go side by side have steps of one length, and
+/// a quarter of the registers: the others have what is known of their rows.
+void RowEmitter::setSteps() {
   constexpr uint64_t most = 4;
   auto vectors = llvm::divideCeil(uint64_t(length()), lanes);
-  unsigned chains = expensive && llvm::isPowerOf2_32(lanes)
+  auto streamsFor = [&](size_t sums) {
+    auto fitting = std::clamp<uint64_t>(
+        unit.registers / 2 / std::max<size_t>(sums, 1), 1, most);
+    return unsigned(std::clamp<uint64_t>(vectors, 1, llvm::bit_floor(fitting)));
+  };
+  // Long bodies hide the latency of the sums by themselves, and that of their
+  // own chains where those of several vectors go side by side.
+  unsigned chains = llvm::isPowerOf2_32(lanes)
                         ? std::clamp<uint64_t>(llvm::bit_floor(vectors), 1,
                                                unit.registers / 8)
                         : 1;
-  pass.width = chains * lanes;
-  // Half of the registers hold the sums of all rows of a group: of a row that
-  // is in none, too, for the order of its sums is the same.
-  auto sums = std::max<uint64_t>(rowsOfGroup() * pass.reductions.size(), 1);
-  auto fitting = std::clamp<uint64_t>(unit.registers / 2 / sums, 1, most);
-  pass.streams =
-      expensive ? 1
-                : std::clamp<uint64_t>(vectors, 1, llvm::bit_floor(fitting));
-  return !pass.reductions.empty() || !pass.stored.empty();
+  size_t sums = 0;
+  bool anyFunctions = false;
+  for (const Pass &pass : passes) {
+    sums += pass.reductions.size();
+    anyFunctions |= pass.computesFunctions;
+  }
+  unsigned together = anyFunctions ? chains : streamsFor(2 * sums);
+  for (Pass &pass : passes) {
+    pass.width = pass.computesFunctions ? chains * lanes : lanes;
+    pass.streams = pass.computesFunctions ? 1
+                   : staggers
+                       ? together
+                       : streamsFor(rowsOfGroup() * pass.reductions.size());
+  }
 }
 
 } // namespace keratin

@@ -39,10 +39,16 @@ private:
   struct Pass {
     llvm::SmallVector<mlir::linalg::GenericOp> reductions;
     llvm::SmallSetVector<mlir::Value, 4> stored;
+    llvm::DenseSet<mlir::Value> known; ///< what passes before it have left
+    bool computesFunctions = false;
     unsigned streams = 1; ///< vectors of partial results of each reduction
     unsigned width = 1;   ///< lanes of each, one or more vectors of the machine
-    unsigned rows = 1;    ///< of a group, that one loop goes along side by side
+    unsigned first = 0;   ///< row of a group,
+    unsigned rows = 1;    ///< and how many one loop goes along side by side
     bool asksForNext = false; ///< while this row is at hand
+
+    size_t numSums() const { return rows * reductions.size() * streams; }
+    int64_t step() const { return int64_t(width) * streams; }
   };
 
   bool isReduction(mlir::Operation *op) const {
@@ -61,21 +67,28 @@ private:
   unsigned usesInRow(mlir::Value value);
   void collectStored(mlir::Value value, Pass &pass);
 
+  void planPasses();
+  bool canStagger();
+  void setSteps();
   unsigned rowsOfGroup();
   bool rowsClash();
   unsigned rowLoop() const { return block ? block->axis : rows - 1; }
   void emitGroups(mlir::Value from, mlir::Value to);
+  mlir::Value emitStaggered(mlir::Value from, mlir::Value to);
   void emitGroup(unsigned count);
   void emitSingles();
   bool nextPass(Pass &pass);
-  void emitPass(const Pass &pass);
-  void forEachRow(unsigned count, llvm::function_ref<void(unsigned)> body);
+  void emitPasses(llvm::ArrayRef<Pass> passes);
+  void forEachRow(const Pass &pass, llvm::function_ref<void(unsigned)> body);
   void usePlaces();
-  Sums trailingLoops(const Pass &pass, unsigned loop, Sums sums);
-  Sums alongLane(const Pass &pass, Sums sums);
+  void forgetPlaces();
+  Sums trailingLoops(llvm::ArrayRef<Pass> passes, unsigned loop, Sums sums);
+  Sums alongLane(llvm::ArrayRef<Pass> passes, Sums sums);
+  void turns(const Pass &pass, llvm::MutableArrayRef<mlir::Value> sums);
   Sums turn(const Pass &pass, mlir::ValueRange sums, int64_t offset,
             unsigned width);
-  void rest(const Pass &pass, Sums &sums, int64_t left);
+  void rest(const Pass &pass, llvm::MutableArrayRef<mlir::Value> sums,
+            int64_t left);
   void prefetchRow(const Position &point, int64_t offset, unsigned width);
   LaneReader::Part memoryFor(mlir::Value value);
   LaneReader::Part inPanel();
@@ -83,6 +96,7 @@ private:
   int64_t length() const;
   bool takesPlaceOfGiven(mlir::Value value);
   Position point(int64_t offset);
+  Position placeOf(mlir::linalg::GenericOp reduction);
 
   Kernel &kernel;
   mlir::OpBuilder &b;
@@ -96,8 +110,12 @@ private:
   llvm::SmallVector<int64_t> extents; ///< of the row
   mlir::linalg::GenericOp whole;      ///< one with all the loops
   llvm::DenseSet<mlir::Value> done;   ///< reductions and stored values
-  unsigned group = 1;                 ///< rows that go side by side
-  unsigned row = 0;                   ///< of the group, that is emitted
+  llvm::SmallVector<Pass> passes;
+  /// Nothing but what all of them have left.
+  Pass end;
+  bool staggers = false; ///< passes of some rows go side by side
+  unsigned group = 1;    ///< rows that go side by side
+  unsigned row = 0;      ///< of the group, that is emitted
   /// Of the stored values, for each row of a group.
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, LaneReader::Part> places;
 };
