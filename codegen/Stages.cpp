@@ -178,6 +178,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.divides = target.divides;
   result.fetchesAhead = target.fetchesAhead;
   result.oneRun = target.oneRun;
+  result.asksNextRows = target.asksNextRows;
   result.halfUnits = target.halfUnits;
   result.weights24 = options.weights24 ? target.weights24 : Weights24::None;
   result.asksForLater = target.asksForLater;

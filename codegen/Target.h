@@ -35,6 +35,7 @@ struct CodeShape {
   /// Products gain by asking for weights that one row meets behind them.
   bool asksForLater = true;
   bool oneRun = false;       ///< of weights comes sooner than several do
+  bool asksNextRows = false; ///< that the second cache has, ahead of a tile
   bool halfUnits = false;    ///< half a vector takes half the time of a vector
   unsigned storesAtOnce = 0; ///< that do not hold up products; 0: any number
   bool halves = false;       ///< instructions convert between f16 and f32

@@ -94,6 +94,9 @@ struct PipelineOptions {
   /// Whether weights that one row of a product meets come as one run of memory
   /// sooner than as several side by side.
   bool oneRun = false;
+  /// Whether rows that the second cache has come sooner where the tile in front
+  /// of theirs asks for them.
+  bool asksNextRows = false;
   /// Whether half a vector takes half the time of a vector there.
   bool halfUnits = false;
   Weights24 weights24 = Weights24::None;

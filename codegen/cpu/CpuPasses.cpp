@@ -20,6 +20,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   tiles.secondCacheKiB = options.secondCacheKiB;
   tiles.fetchesAhead = options.fetchesAhead;
   tiles.oneRun = options.oneRun;
+  tiles.asksNextRows = options.asksNextRows;
   tiles.halfUnits = options.halfUnits;
   tiles.weights24 = options.weights24;
   tiles.asksForLater = options.asksForLater;

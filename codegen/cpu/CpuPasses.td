@@ -81,6 +81,9 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "the target fetches runs of memory soon enough without being asked">,
     Option<"oneRun", "one-run", "bool", "false",
            "weights of one row come sooner as one run of memory">,
+    Option<"asksNextRows", "asks-next-rows", "bool", "false",
+           "short rows come sooner from the second cache where a tile asks for "
+           "those of the next one">,
     Option<"halfUnits", "half-units", "bool", "false",
            "half a vector takes the target half the time of a vector">,
     Option<"weights24", "weights24", "::keratin::Weights24",

@@ -366,6 +366,7 @@ void EmitTiles::runOnOperation() {
                      int64_t(secondCacheKiB) << 10};
   unit.fetchesAhead = fetchesAhead;
   unit.oneRun = oneRun;
+  unit.asksNextRows = asksNextRows;
   unit.halfUnits = halfUnits;
   unit.strassen = strassen;
   unit.storesAtOnce = storesAtOnce;

@@ -448,9 +448,11 @@ void Classifier::pickPrefetch() {
 }
 
 /// Rows that the second cache cannot hold are used once and gone. What fetches
-/// ahead by itself loses track of as many runs as a tile has rows.
+/// ahead by itself loses track of as many runs as a tile has rows. Of short
+/// rows each tile waits for the first lines, wherever they come from.
 void Classifier::pickRowsAhead() {
-  constexpr int64_t cacheBytes = 1 << 20;
+  constexpr int64_t cacheBytes = 1 << 20, firstCacheBytes = 64 << 10;
+  constexpr int64_t fewSteps = 64;
   if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
       tiling.reducesLanes || tiling.inBlocks() || tiling.reductions.empty())
     return;
@@ -481,7 +483,13 @@ void Classifier::pickRowsAhead() {
       inOrder &= loop && loop.getPosition() == wanted[next] &&
                  (next == 0 || extent(loop.getPosition()) == shape[dim]);
     }
-    if (inOrder && next == 0 && bytes > cacheBytes)
+    int64_t steps = 1;
+    for (unsigned loop : tiling.reductions)
+      steps = llvm::SaturatingMultiply<uint64_t>(
+          steps, extent(loop).value_or(fewSteps + 1));
+    tiling.rowsAreShort = unit.asksNextRows && steps <= fewSteps;
+    if (inOrder && next == 0 &&
+        bytes > (tiling.rowsAreShort ? firstCacheBytes : cacheBytes))
       tiling.rowsAhead = access;
   }
 }

@@ -24,6 +24,8 @@ private:
   bool isSumOfProducts();
   bool findFactors(bool ofOneColumn);
   bool pickLane();
+  bool canLieAcross(unsigned across);
+  bool isRunOfRows();
   bool pickSize();
   /// Whether `input` is read at loops, not through a window.
   bool isPlain(OpOperand *input) {
@@ -62,7 +64,7 @@ private:
   SmallVector<Access> accesses;
   NarrowPlan plan = {};
   OpOperand *left = nullptr, *right = nullptr;
-  int64_t steps = 1; ///< of a tile
+  int64_t steps = 1; ///< of a tile whose vectors have one column
   int64_t depth = 1; ///< elements of a sum
 };
 } // namespace
@@ -186,10 +188,19 @@ bool NarrowPlanner::staysNear(int64_t columns) {
 int64_t NarrowPlanner::slotsOfTile(Tile tile, bool isNear) {
   constexpr int64_t sumsInFlight = 8, loop = 2, pair = 3, alone = 2, end = 24;
   constexpr int64_t farSlots = 3;
-  int64_t sums = tile.rows * tile.columns;
-  int64_t loads = tile.rows + tile.columns * (isNear ? 1 : farSlots);
-  int64_t slots =
-      steps * (std::max({sums, loads, sumsInFlight}) + loads / 4 + loop);
+  int64_t vectors = tile.columns / plan.across;
+  int64_t sums = tile.rows * vectors;
+  int64_t loads = tile.rows + vectors * (isNear ? 1 : farSlots);
+  int64_t ofStep = std::max({sums, loads, sumsInFlight}) + loads / 4 + loop;
+  if (plan.across > 1) {
+    int64_t slots = depth / plan.along() * ofStep;
+    for (unsigned left = plan.along(); left > 1; left /= 2) {
+      vectors = llvm::divideCeil(vectors, 2);
+      slots += tile.rows * vectors * pair;
+    }
+    return slots + tile.rows * 2 + end;
+  }
+  int64_t slots = steps * ofStep;
   int64_t width = llvm::PowerOf2Ceil(tile.columns);
   int64_t atOnce = plan.lanes / width;
   for (int64_t row = 0; row < tile.rows; row += atOnce) {
@@ -254,6 +265,46 @@ double NarrowPlanner::slotsOfRegisterTiles(std::optional<int64_t> rows) {
   return slots * double(depth);
 }
 
+/// Whether vectors may have `across` columns, with the elements of the sum that
+/// fill them: weights are packed so, in whole blocks. Where half a vector takes
+/// half the time, half empty ones are no loss.
+bool NarrowPlanner::canLieAcross(unsigned across) {
+  constexpr unsigned fewestLanes = 8;
+  constexpr int64_t fewestRows = 4;
+  unsigned along = plan.lanes / across;
+  Type element = getElementTypeOrSelf(root->getResult(0));
+  bool isAlone = llvm::all_of(root.getDpsInputs(), [&](Value input) {
+    return getElementTypeOrSelf(input) == element;
+  });
+  if (!isAlone || !plan.packed || !plan.row || unit.halfUnits ||
+      plan.lanes < fewestLanes || extent(plan.column) % across != 0 ||
+      extent(plan.lane) % along != 0 || extent(*plan.row) < fewestRows)
+    return false;
+  // Blocks leave the order of the other dimensions as it is.
+  ArrayRef<AffineExpr> map = mapOf(right).getResults();
+  for (AffineExpr expr : llvm::reverse(map))
+    if (expr != getAffineDimExpr(plan.lane, root.getContext()))
+      return expr == getAffineDimExpr(plan.column, root.getContext());
+  return false;
+}
+
+/// Whether what is summed up of a row follows that of the row before it, and
+/// the first cache has room for the rows of two tiles.
+bool NarrowPlanner::isRunOfRows() {
+  constexpr int64_t mostBytes = 16 << 10;
+  unsigned bits = getElementTypeOrSelf(left->get()).getIntOrFloatBitWidth();
+  const Access *access = llvm::find_if(
+      accesses, [&](const Access &access) { return access.operand == left; });
+  ArrayRef<AffineExpr> position = access->position;
+  ArrayRef<int64_t> shape = cast<ShapedType>(left->get().getType()).getShape();
+  MLIRContext *context = root.getContext();
+  return plan.sums.empty() && shape.size() > 1 &&
+         llvm::none_of(shape.drop_front(), ShapedType::isDynamic) &&
+         position.back() == getAffineDimExpr(plan.lane, context) &&
+         position.drop_back().back() == getAffineDimExpr(*plan.row, context) &&
+         shape.back() == extent(plan.lane);
+}
+
 /// The tile that costs least, if that is less than what others take. Rows of
 /// unknown number are many, but often there is one.
 bool NarrowPlanner::pickSize() {
@@ -271,16 +322,13 @@ bool NarrowPlanner::pickSize() {
 
   // Sums, what stays in registers beside them, and what comes by.
   auto fits = [&](Tile tile) {
-    return tile.rows * tile.columns + std::min(tile.rows, tile.columns) + 1 <=
+    int64_t vectors = tile.columns / plan.across;
+    return tile.rows * vectors + std::min(tile.rows, vectors) + 1 <=
            int64_t(unit.registers);
   };
   double best = 0;
-  for (int64_t width = std::min<int64_t>(columns, plan.lanes); width > 0;
-       --width) {
-    // Of blocks of about one size.
-    auto blocks = int64_t(llvm::divideCeil(columns, width));
-    if (int64_t(llvm::divideCeil(columns, blocks)) != width)
-      continue;
+  unsigned across = 1;
+  auto tryWidth = [&](int64_t width) {
     for (int64_t high = 1; high <= rows.value_or(high) && fits({high, width});
          ++high) {
       Tile tile = {high, width};
@@ -288,21 +336,38 @@ bool NarrowPlanner::pickSize() {
                           : slotsOf(manyRows, tile) + 4 * slotsOf(1, tile);
       if (best == 0 || slots < .99 * best) {
         best = slots;
+        across = plan.across;
         plan.rows = high;
         plan.columns = width;
       }
     }
+  };
+  for (int64_t width = std::min<int64_t>(columns, plan.lanes); width > 0;
+       --width) {
+    // Of blocks of about one size.
+    auto blocks = int64_t(llvm::divideCeil(columns, width));
+    if (int64_t(llvm::divideCeil(columns, blocks)) == width)
+      tryWidth(width);
   }
+  for (unsigned along : {2, 4}) {
+    plan.across = plan.lanes / along;
+    if (canLieAcross(plan.across))
+      tryWidth(columns);
+  }
+  plan.across = across;
   // What decides is the same for any code that is wanted; how large tiles are
   // changes no sum.
   // For a little work the last sums of lanes, which wait for each other, count.
   constexpr double gain = .9, lastSums = 150;
-  if (best == 0 || best + lastSums >= gain * slotsOfRegisterTiles(rows))
+  if (best == 0 ||
+      best + lastSums >= (getenv("KG") ? atof(getenv("KG")) : gain) *
+                             slotsOfRegisterTiles(rows))
     return false;
   constexpr int64_t littleSums = 16;
   plan.rowsOutside = staysNear(columns);
   constexpr int64_t cacheBytes = 1 << 20;
-  if (plan.row && isDirect(left) && bytesOf(left->get()) > cacheBytes)
+  if (plan.row && isDirect(left) && bytesOf(left->get()) > cacheBytes &&
+      (plan.across == 1 || isRunOfRows()))
     plan.far = left;
   if (unit.littleCode)
     plan.rows = std::clamp<int64_t>(littleSums / plan.columns, 1, plan.rows);

@@ -68,9 +68,14 @@ private:
   Sums alongLane(Sums sums);
   void findRowsAhead();
   void prefetchRows();
+  void prefetchRun();
+  void spread();
+  Value loadColumns(const Position &place);
   Sums step(Sums sums);
   void padRest(int64_t rest);
   void finish(Sums sums);
+  void finishColumns(Sums sums);
+  int64_t vectors() const { return columns / plan.across; } ///< of a row
   Position pointOf(int64_t row, int64_t column);
   Type element() { return getElementTypeOrSelf(root.getResult(0)); }
 
@@ -86,6 +91,8 @@ private:
   // The tile that is being emitted.
   int64_t rows = 1, columns = 1;
   SmallVector<AffineExpr> rowsAhead; ///< that are asked for
+  /// The constant, with what is along the sum beside its columns.
+  Value weights;
 };
 } // namespace
 
@@ -120,7 +127,7 @@ Packing NarrowEmitter::packing() {
   auto dimOf = [&](unsigned loop) {
     return map.getResultPosition(getAffineDimExpr(loop, b.getContext()));
   };
-  Packing packing = {*dimOf(plan.lane), plan.lanes};
+  Packing packing = {*dimOf(plan.lane), plan.along()};
   std::optional<unsigned> columns = dimOf(plan.column);
   if (columns && !plan.rowsOutside &&
       plan.columns < staticLoopExtent(root, plan.column))
@@ -242,12 +249,15 @@ void NarrowEmitter::emitTile() {
   LaneReader::Scope scope(reader);
   auto type = VectorType::get(plan.lanes, element());
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  if (plan.far)
+  if (plan.far && plan.across == 1)
     findRowsAhead();
   reader.setLane(plan.lane);
-  Sums sums = reduce(plan.sums, Sums(size_t(rows * columns), zero));
+  Sums sums = reduce(plan.sums, Sums(size_t(rows * vectors()), zero));
   reader.setLane(plan.column);
-  finish(std::move(sums));
+  if (plan.across > 1)
+    finishColumns(std::move(sums));
+  else
+    finish(std::move(sums));
 }
 
 NarrowEmitter::Sums NarrowEmitter::reduce(ArrayRef<unsigned> loops, Sums sums) {
@@ -264,10 +274,10 @@ NarrowEmitter::Sums NarrowEmitter::reduce(ArrayRef<unsigned> loops, Sums sums) {
 /// Whole vectors along the sum, and one that zeros are behind.
 NarrowEmitter::Sums NarrowEmitter::alongLane(Sums sums) {
   int64_t extent = staticLoopExtent(root, plan.lane);
-  int64_t whole = extent / plan.lanes;
+  int64_t whole = extent / plan.along();
   auto block = [&](Value number) {
     reader.bind(plan.lane, arith::MulIOp::create(b, loc, number,
-                                                 kernel.index(plan.lanes)));
+                                                 kernel.index(plan.along())));
     if (!plan.packed)
       return;
     Value tensor = plan.packed->get();
@@ -278,9 +288,10 @@ NarrowEmitter::Sums NarrowEmitter::alongLane(Sums sums) {
                     LaneReader::Scope scope(reader);
                     block(number);
                     prefetchRows();
+                    spread();
                     return step(Sums(inner));
                   });
-  if (int64_t rest = extent % plan.lanes) {
+  if (int64_t rest = extent % plan.along()) {
     LaneReader::Scope scope(reader);
     block(kernel.index(whole));
     padRest(rest);
@@ -303,8 +314,41 @@ void NarrowEmitter::findRowsAhead() {
   }
 }
 
+/// Asks for a part of the rows of the next tile, which are behind those of this
+/// one: each step goes on by as many elements as it reads. A line of those is
+/// enough, if they are more: asking for all takes longer.
+void NarrowEmitter::prefetchRun() {
+  Value memref = kernel.memrefOf(plan.far->get());
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.getLayout().isIdentity())
+    return;
+  ArrayRef<int64_t> shape = type.getShape();
+  Position place = atPoint(root.getMatchingIndexingMap(plan.far).getResults(),
+                           pointOf(rows, 0));
+  AffineExpr start = getAffineConstantExpr(0, b.getContext());
+  for (auto [dim, expr] : llvm::enumerate(place))
+    start = dim == 0 ? expr : start * shape[dim] + expr;
+  start = start + getAffineDimExpr(plan.lane, b.getContext()) * (rows - 1);
+  Value flat;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel.to().front());
+    ReassociationIndices all(llvm::to_vector(llvm::seq<int64_t>(shape.size())));
+    flat = memref::CollapseShapeOp::create(b, loc, memref,
+                                           ArrayRef<ReassociationIndices>(all));
+  }
+  // Behind the last tile is nothing to ask for.
+  Value last = arith::SubIOp::create(
+      b, loc, memref::DimOp::create(b, loc, flat, 0), kernel.index(1));
+  Value at = arith::MinUIOp::create(b, loc, reader.at(canonical(start)), last);
+  memref::PrefetchOp::create(b, loc, flat, at, /*isWrite=*/false,
+                             /*localityHint=*/3, /*isDataCache=*/true);
+}
+
 /// Asks for what this step of those rows reads.
 void NarrowEmitter::prefetchRows() {
+  if (plan.far && plan.across > 1)
+    return prefetchRun();
   for (AffineExpr row : rowsAhead) {
     Position point = pointOf(0, 0);
     point[*plan.row] = row;
@@ -318,17 +362,69 @@ void NarrowEmitter::prefetchRows() {
   }
 }
 
+/// The columns of a vector that begins at `place` of the constant, which has
+/// what is along the sum as its innermost dimension, and columns around that.
+Value NarrowEmitter::loadColumns(const Position &place) {
+  const LaneReader::Packed &packed = reader.packedOf(plan.packed->get());
+  if (!weights) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel.to().front());
+    auto type = cast<MemRefType>(packed.memref.getType());
+    SmallVector<ReassociationIndices> groups;
+    for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim)
+      groups.push_back({dim});
+    groups.back().push_back(type.getRank() - 1);
+    weights = memref::CollapseShapeOp::create(b, loc, packed.memref, groups);
+  }
+  SmallVector<Value> indices = reader.placeOf(packed, place);
+  indices.pop_back();
+  indices.back() =
+      arith::MulIOp::create(b, loc, indices.back(), kernel.index(plan.along()));
+  auto type = VectorType::get(plan.lanes, element());
+  return vector::LoadOp::create(b, loc, type, weights, indices);
+}
+
+/// Makes some elements of each row a vector, which has them again for each of
+/// its columns, and loads the columns.
+void NarrowEmitter::spread() {
+  if (plan.across == 1)
+    return;
+  auto remember = [&](OpOperand *input, const Position &place, Value vector) {
+    reader.remember(input->get(), place, plan.lanes, {vector, {}});
+  };
+  for (OpOperand *input : root.getDpsInputOperands()) {
+    ArrayRef<AffineExpr> map = root.getMatchingIndexingMap(input).getResults();
+    bool isPacked = input == plan.packed;
+    for (int64_t number = 0; number < (isPacked ? vectors() : rows); ++number) {
+      Position place = atPoint(map, isPacked ? pointOf(0, number * plan.across)
+                                             : pointOf(number, 0));
+      if (isPacked) {
+        remember(input, place, loadColumns(place));
+        continue;
+      }
+      unsigned count = plan.along();
+      Value some =
+          reader.materialize(reader.read(input->get(), place, count), count);
+      SmallVector<int64_t> mask;
+      for (unsigned lane = 0; lane < plan.lanes; ++lane)
+        mask.push_back(lane % count);
+      remember(input, place,
+               vector::ShuffleOp::create(b, loc, some, some, mask));
+    }
+  }
+}
+
 /// One vector of the sum for all rows and columns. Of which there are fewer
 /// stay in registers, the others come by.
 NarrowEmitter::Sums NarrowEmitter::step(Sums sums) {
-  bool rowsStay = rows <= columns;
-  int64_t inner = std::min(rows, columns);
-  for (int64_t number = 0; number < rows * columns; ++number) {
+  bool rowsStay = rows <= vectors();
+  int64_t inner = std::min(rows, vectors());
+  for (int64_t number = 0; number < rows * vectors(); ++number) {
     int64_t row = rowsStay ? number % inner : number / inner;
     int64_t column = rowsStay ? number / inner : number % inner;
-    Value &sum = sums[size_t(row * columns + column)];
-    Lanes next =
-        reader.evaluate(root, pointOf(row, column), {{sum, {}}}, plan.lanes)[0];
+    Value &sum = sums[size_t(row * vectors() + column)];
+    Position point = pointOf(row, column * plan.across);
+    Lanes next = reader.evaluate(root, point, {{sum, {}}}, plan.lanes)[0];
     sum = reader.materialize(next, plan.lanes);
   }
   return sums;
@@ -366,12 +462,52 @@ void NarrowEmitter::padRest(int64_t rest) {
   }
 }
 
+/// The sums of neighbouring lanes, those of `second` behind those of `first`;
+/// half as many where there is no second.
+static Value sumsOfNeighbours(OpBuilder &b, Location loc, Value first,
+                              Value second) {
+  int64_t lanes = cast<VectorType>(first.getType()).getNumElements();
+  SmallVector<int64_t> even, odd;
+  for (int64_t lane = 0; lane < (second ? 2 * lanes : lanes); lane += 2) {
+    even.push_back(lane);
+    odd.push_back(lane + 1);
+  }
+  if (!second)
+    second = first;
+  return arith::AddFOp::create(
+      b, loc, vector::ShuffleOp::create(b, loc, first, second, even),
+      vector::ShuffleOp::create(b, loc, first, second, odd));
+}
+
+/// Adds up what each column has in a vector, and stores what follows.
+void NarrowEmitter::finishColumns(Sums sums) {
+  for (int64_t row = 0; row < rows; ++row) {
+    Sums parts(ArrayRef(sums).slice(size_t(row * vectors()), vectors()));
+    for (unsigned left = plan.along(); left > 1; left /= 2) {
+      Sums joined;
+      for (size_t number = 0; number < parts.size(); ++number) {
+        bool isPair = number + 1 < parts.size() &&
+                      parts[number].getType() == parts[number + 1].getType();
+        joined.push_back(sumsOfNeighbours(
+            b, loc, parts[number], isPair ? parts[number + 1] : Value()));
+        number += isPair;
+      }
+      parts = std::move(joined);
+    }
+    int64_t column = 0;
+    for (Value part : parts) {
+      auto width = cast<VectorType>(part.getType()).getNumElements();
+      storeOutputs(reader, root, outputs, pointOf(row, column), unsigned(width),
+                   part);
+      column += width;
+    }
+  }
+}
+
 /// Adds up the lanes of all sums, some rows at a time, and stores what follows.
 void NarrowEmitter::finish(Sums sums) {
   int64_t width = llvm::PowerOf2Ceil(uint64_t(columns));
   int64_t atOnce = plan.lanes / width;
-  OpOperand *init = root.getDpsInitOperand(0);
-  AffineMap map = root.getMatchingIndexingMap(init);
   for (int64_t first = 0; first < rows; first += atOnce) {
     int64_t count = std::min(atOnce, rows - first);
     Sums vectors(size_t(plan.lanes));
@@ -390,12 +526,8 @@ void NarrowEmitter::finish(Sums sums) {
                     b, loc, totals, ArrayRef<int64_t>{offset},
                     ArrayRef<int64_t>{columns}, ArrayRef<int64_t>{1})
                     .getResult();
-      auto lanes = unsigned(columns == 1 ? 0 : columns);
-      Value start = reader.materialize(
-          reader.read(init->get(), atPoint(map.getResults(), point), lanes),
-          lanes);
-      total = arith::AddFOp::create(b, loc, start, total);
-      storeOutputs(reader, root, outputs, point, lanes, total);
+      storeOutputs(reader, root, outputs, point,
+                   unsigned(columns == 1 ? 0 : columns), total);
     }
   }
 }

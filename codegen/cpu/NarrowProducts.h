@@ -7,6 +7,10 @@
 // are multiplied element by element, and the lanes of all are added up at the
 // end, together.
 //
+// Of 24 columns a quarter of the lanes of two vectors is empty. Eight columns
+// with two elements of the sum each fill a vector, as do four with four: a load
+// spreads so many neighbours of a row over all of a vector.
+//
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_NARROWPRODUCTS_H
 #define KERATIN_CODEGEN_CPU_NARROWPRODUCTS_H
@@ -23,13 +27,17 @@ struct NarrowPlan {
   std::optional<unsigned> row;       ///< of the factor that has no columns
   llvm::SmallVector<unsigned> outer; ///< the other parallel loops
   unsigned lanes;                    ///< of a vector
+  unsigned across = 1;               ///< columns of a vector
   int64_t columns, rows;             ///< of a tile
   bool rowsOutside = false; ///< of columns, all of which stay in a near cache
-  /// A constant that is wanted in blocks of `lanes` along the sum.
+  /// A constant that is wanted in blocks of `along()` along the sum.
   mlir::OpOperand *packed = nullptr;
   /// A factor whose rows no near cache holds: those of the tiles to come are
   /// asked for.
   mlir::OpOperand *far = nullptr;
+
+  /// Elements of a sum in a vector.
+  unsigned along() const { return lanes / across; }
 };
 
 /// How `root` is computed in that way; null when that does not apply, or is not

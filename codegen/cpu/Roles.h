@@ -91,8 +91,9 @@ struct Tiling {
   int64_t tilesOfPrefetch = 0;
   /// What comes row after row from far: one row of a tile behind the other in
   /// memory, each as long as the reduction. The rows of the next tile are asked
-  /// for.
+  /// for, of short ones the first cache.
   std::optional<Access> rowsAhead;
+  bool rowsAreShort = false;
   /// What is added to the sums of a tile, and comes from far.
   llvm::SmallVector<Access> added;
   /// What is far from step to step of the innermost reduction: not in one run

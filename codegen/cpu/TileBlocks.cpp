@@ -345,7 +345,8 @@ void TileEmitter::prefetchRows() {
   Value last = arith::SubIOp::create(b, loc, end, kernel.index(1));
   start = arith::MinUIOp::create(b, loc, start, last);
   memref::PrefetchOp::create(b, loc, flat, start, /*isWrite=*/false,
-                             /*localityHint=*/2, /*isDataCache=*/true);
+                             /*localityHint=*/tiling.rowsAreShort ? 3 : 2,
+                             /*isDataCache=*/true);
 }
 
 /// The block behind `number`; behind the last one comes the first.

@@ -27,6 +27,9 @@ struct VectorUnit {
   /// Whether weights that one row of a product meets come as one run of memory
   /// sooner than as several side by side.
   bool oneRun = false;
+  /// Whether rows that the second cache has come sooner where the tile in front
+  /// of theirs asks for them.
+  bool asksNextRows = false;
   /// Whether half a vector takes half the time of a vector.
   bool halfUnits = false;
   /// Whether weights that one row meets in this kernel arrive sooner as

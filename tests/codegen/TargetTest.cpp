@@ -64,6 +64,12 @@ TEST(ParseTarget, KnowsWhereOneRunOfWeightsIsEnough) {
   EXPECT_FALSE(parse("x86-64-v4").oneRun);
 }
 
+TEST(ParseTarget, KnowsWhereTilesAskForTheNextRows) {
+  EXPECT_TRUE(parse("x86_64-linux-gnu,sapphirerapids").asksNextRows);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver4").asksNextRows);
+  EXPECT_FALSE(parse("x86-64-v4").asksNextRows);
+}
+
 TEST(ParseTarget, KnowsWhereStoresHoldUpProducts) {
   EXPECT_EQ(parse("x86_64-linux-gnu,znver4").storesAtOnce, 12u);
   EXPECT_EQ(parse("x86_64-linux-gnu,znver4,-avx512f").storesAtOnce, 0u);

@@ -5,10 +5,12 @@
 #w = affine_map<(m, n, k) -> (k, n)>
 #y = affine_map<(m, n, k) -> (m, n)>
 
-// 24 columns are a vector and a half. Packed weights have zeros behind them, so
-// that sums may be whole vectors, which half units take twice as long for.
+// 24 columns are a vector and a half, or with two elements of the sum each three
+// vectors. Packed weights have zeros behind them, so that sums may be whole
+// vectors, which half units take twice as long for.
 // CHECK-LABEL: func private @vector_and_half(
-// CHECK-SAME:    ktn.packed = {block = 32 : i64, dim = 1 : i64}
+// WHOLE-SAME:    ktn.packed = {block = 2 : i64, dim = 0 : i64}
+// HALF-SAME:     ktn.packed = {block = 32 : i64, dim = 1 : i64}
 // WHOLE:         scf.for {{.+}} -> ({{(vector<16xf32>(, )?)+}})
 // HALF:          scf.for {{.+}} -> ({{(vector<16xf32>, vector<8xf32>(, )?)+}})
 // Rows are read for each of them: an operand of a product is broadcast at no

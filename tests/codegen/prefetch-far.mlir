@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 asks-next-rows" --split-input-file | FileCheck %s --check-prefix=ROWS
 
 // The gradient of a 1x1 kernel sums over pixels, of which a tile reads 56 bytes
 // of one factor and two lines of the other: what it reads some pixels on is asked
@@ -47,4 +48,28 @@ func.func private @few_channels(%x: tensor<1x128x128x16xf32>, %g: tensor<1x128x1
     linalg.yield %t : f32
   } -> tensor<16x16xf32>
   return %sum : tensor<16x16xf32>
+}
+
+// -----
+
+// Rows of 32 elements, of which the second cache has all: where the target
+// gains by it, the first cache is asked for those of the next tile, as one run.
+// CHECK-LABEL: func private @short_rows(
+// CHECK-NOT:     memref.prefetch
+// ROWS-LABEL:  func private @short_rows(
+// ROWS-SAME:     %[[X:[^:]+]]: memref<4096x32xf32>
+// ROWS:          %[[RUN:.+]] = memref.collapse_shape %[[X]] {{.+}} into memref<131072xf32>
+// ROWS:          memref.prefetch %[[RUN]]{{.+}} read, locality<3>
+// ROWS:          return
+func.func private @short_rows(%x: tensor<4096x32xf32>, %w: tensor<32x16xf32> {ktn.constant}, %out: tensor<4096x16xf32>) -> tensor<4096x16xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<4096x16xf32>) -> tensor<4096x16xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<4096x32xf32>, tensor<32x16xf32>) outs(%start : tensor<4096x16xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<4096x16xf32>
+  return %sum : tensor<4096x16xf32>
 }
