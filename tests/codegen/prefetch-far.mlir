@@ -58,8 +58,8 @@ func.func private @few_channels(%x: tensor<1x128x128x16xf32>, %g: tensor<1x128x1
 // CHECK-NOT:     memref.prefetch
 // ROWS-LABEL:  func private @short_rows(
 // ROWS-SAME:     %[[X:[^:]+]]: memref<4096x32xf32>
-// ROWS:          %[[RUN:.+]] = memref.collapse_shape %[[X]] {{.+}} into memref<131072xf32>
-// ROWS:          memref.prefetch %[[RUN]]{{.+}} read, locality<3>
+// ROWS:          %[[ALL:.+]] = memref.collapse_shape %[[X]] {{.+}} into memref<131072xf32>
+// ROWS:          memref.prefetch %[[ALL]]{{.+}} read, locality<3>
 // ROWS:          return
 func.func private @short_rows(%x: tensor<4096x32xf32>, %w: tensor<32x16xf32> {ktn.constant}, %out: tensor<4096x16xf32>) -> tensor<4096x16xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
