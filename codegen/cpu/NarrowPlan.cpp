@@ -288,11 +288,8 @@ bool NarrowPlanner::canLieAcross(unsigned across) {
   return false;
 }
 
-/// Whether what is summed up of a row follows that of the row before it, and
-/// the first cache has room for the rows of two tiles.
+/// Whether what is summed up of a row follows that of the row before it.
 bool NarrowPlanner::isRunOfRows() {
-  constexpr int64_t mostBytes = 16 << 10;
-  unsigned bits = getElementTypeOrSelf(left->get()).getIntOrFloatBitWidth();
   const Access *access = llvm::find_if(
       accesses, [&](const Access &access) { return access.operand == left; });
   ArrayRef<AffineExpr> position = access->position;
@@ -326,6 +323,8 @@ bool NarrowPlanner::pickSize() {
     return tile.rows * vectors + std::min(tile.rows, vectors) + 1 <=
            int64_t(unit.registers);
   };
+  constexpr int64_t cacheBytes = 1 << 20;
+  bool isFar = isDirect(left) && bytesOf(left->get()) > cacheBytes;
   double best = 0;
   unsigned across = 1;
   auto tryWidth = [&](int64_t width) {
@@ -334,7 +333,10 @@ bool NarrowPlanner::pickSize() {
       Tile tile = {high, width};
       double slots = rows ? slotsOf(*rows, tile)
                           : slotsOf(manyRows, tile) + 4 * slotsOf(1, tile);
-      if (best == 0 || slots < .99 * best) {
+      // What ends so many more tiles takes is not known so well. Rows that come
+      // from far come once where a tile has all columns.
+      bool isOther = plan.across > 1 && across == 1;
+      if (best == 0 || slots < (isOther && !isFar ? .95 : .99) * best) {
         best = slots;
         across = plan.across;
         plan.rows = high;
@@ -365,9 +367,7 @@ bool NarrowPlanner::pickSize() {
     return false;
   constexpr int64_t littleSums = 16;
   plan.rowsOutside = staysNear(columns);
-  constexpr int64_t cacheBytes = 1 << 20;
-  if (plan.row && isDirect(left) && bytesOf(left->get()) > cacheBytes &&
-      (plan.across == 1 || isRunOfRows()))
+  if (plan.row && isFar && (plan.across == 1 || isRunOfRows()))
     plan.far = left;
   if (unit.littleCode)
     plan.rows = std::clamp<int64_t>(littleSums / plan.columns, 1, plan.rows);
