@@ -38,11 +38,11 @@ public:
 
   std::optional<Tiling> run(bool outputHoldsSums);
   bool canPack(const Access &access, unsigned lane);
+  bool canPanel(const Access &access, unsigned lane);
 
 private:
   std::optional<unsigned> innermostOfOutput();
   bool pickLane();
-  bool canPanel(const Access &access, unsigned lane);
   bool stepsFar(const Access &access);
   bool isOfGradient(const Access &access);
   bool pickPanel(const Access &access);

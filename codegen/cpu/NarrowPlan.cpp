@@ -15,7 +15,7 @@ namespace {
 class NarrowPlanner {
 public:
   NarrowPlanner(Kernel &kernel, linalg::GenericOp root, const VectorUnit &unit)
-      : root(root), unit(unit), classifier(kernel, root, unit),
+      : kernel(kernel), root(root), unit(unit), classifier(kernel, root, unit),
         accesses(accessesOf(kernel, root)) {}
 
   std::optional<NarrowPlan> run();
@@ -58,6 +58,7 @@ private:
     return root.getIteratorTypesArray()[loop] == utils::IteratorType::reduction;
   }
 
+  Kernel &kernel;
   linalg::GenericOp root;
   const VectorUnit &unit;
   Classifier classifier;
@@ -136,13 +137,18 @@ bool NarrowPlanner::pickLane() {
         extent(loop) < plan.lanes)
       continue;
     plan.packed = nullptr;
+    plan.copied = false;
     bool fits = true;
     for (const Access &access : accesses) {
       auto type = cast<ShapedType>(access.tensor.getType());
       if (laneAccess(type, access.position, loop) != LaneAccess::Gather)
         continue;
-      fits &= access.operand == right && classifier.canPack(access, loop);
+      bool isKnown = classifier.canPack(access, loop);
+      fits &= access.operand == right &&
+              (isKnown || (classifier.canPanel(access, loop) &&
+                           kernel.memrefOf(access.tensor)));
       plan.packed = right;
+      plan.copied = !isKnown;
     }
     // Windows that a row has one for each element share what they read, row
     // after row.
@@ -276,6 +282,10 @@ bool NarrowPlanner::canLieAcross(unsigned across) {
   bool isAlone = llvm::all_of(root.getDpsInputs(), [&](Value input) {
     return getElementTypeOrSelf(input) == element;
   });
+  constexpr int64_t mostCopied = 1 << 14;
+  if (plan.copied &&
+      (depth > mostCopied || depth * extent(plan.column) > mostCopied))
+    return false;
   if (!isAlone || !plan.packed || !plan.row || unit.halfUnits ||
       plan.lanes < fewestLanes || extent(plan.column) % across != 0 ||
       extent(plan.lane) % along != 0 || extent(*plan.row) < fewestRows)
@@ -344,8 +354,9 @@ bool NarrowPlanner::pickSize() {
       }
     }
   };
-  for (int64_t width = std::min<int64_t>(columns, plan.lanes); width > 0;
-       --width) {
+  // What is copied in each call is little where it lies across.
+  for (int64_t width = plan.copied ? 0 : std::min<int64_t>(columns, plan.lanes);
+       width > 0; --width) {
     // Of blocks of about one size.
     auto blocks = int64_t(llvm::divideCeil(columns, width));
     if (int64_t(llvm::divideCeil(columns, blocks)) == width)
@@ -357,6 +368,13 @@ bool NarrowPlanner::pickSize() {
       tryWidth(columns);
   }
   plan.across = across;
+  // Slots are those of the rows of one turn of the loops around them.
+  constexpr double slotsOfCopy = 8; // of an element, in some calls
+  double turns = 1;
+  for (unsigned loop : plan.outer)
+    turns *= double(std::max<int64_t>(extent(loop), 1));
+  if (plan.copied && best != 0)
+    best += slotsOfCopy * double(depth) * double(columns) / turns;
   // What decides is the same for any code that is wanted; how large tiles are
   // changes no sum.
   // For a little work the last sums of lanes, which wait for each other, count.

@@ -69,6 +69,8 @@ private:
   void findRowsAhead();
   void prefetchRows();
   void prefetchRun();
+  void copyWeights();
+  void collapseColumns();
   void spread();
   Value loadColumns(const Position &place);
   Sums step(Sums sums);
@@ -91,13 +93,14 @@ private:
   // The tile that is being emitted.
   int64_t rows = 1, columns = 1;
   SmallVector<AffineExpr> rowsAhead; ///< that are asked for
-  /// The constant, with what is along the sum beside its columns.
-  Value weights;
+  /// The packed factor, with what is along the sum beside its columns, and
+  /// where it is copied to.
+  Value weights, copy;
 };
 } // namespace
 
 void NarrowEmitter::run() {
-  if (plan.packed)
+  if (plan.packed && !plan.copied)
     kernel.setPackedArgument(
         cast<BlockArgument>(plan.packed->get()).getArgNumber(), packing());
   SmallVector<int64_t> turns;
@@ -110,12 +113,70 @@ void NarrowEmitter::run() {
     turnsOfRows = int64_t(llvm::divideCeil(turnsOfRows, plan.rows));
   turns.push_back(turnsOfRows);
   shared = kernel.pickShared(turns);
+  auto emit = [&] {
+    if (plan.copied)
+      copyWeights();
+    emitOuter(0);
+  };
   if (shared)
-    return emitOuter(0);
+    return emit();
   kernel.emitOnce([&] {
     LaneReader::Scope scope(reader);
-    emitOuter(0);
+    emit();
   });
+}
+
+/// Copies a factor that is not known before to scratch memory, in blocks.
+void NarrowEmitter::copyWeights() {
+  Value source = kernel.memrefOf(plan.packed->get());
+  Packing blocks = packing();
+  RankedTensorType type =
+      packedType(cast<RankedTensorType>(plan.packed->get().getType()), blocks);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel.to().front());
+    copy = memref::AllocaOp::create(
+        b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+        b.getI64IntegerAttr(64));
+    collapseColumns();
+  }
+  SmallVector<Value> to;
+  std::function<void()> emit = [&] {
+    size_t dim = to.size();
+    if (dim + 1 < size_t(type.getRank())) {
+      emitLoop(b, loc, kernel.index(0), kernel.index(type.getDimSize(dim)),
+               kernel.index(1), {}, [&](Value at, ValueRange) -> Sums {
+                 to.push_back(at);
+                 emit();
+                 to.pop_back();
+                 return {};
+               });
+      return;
+    }
+    // Blocks come first, then the other dimensions in order.
+    SmallVector<Value> from(ArrayRef(to).drop_front());
+    Value first = kernel.times(to.front(), blocks.block);
+    from.insert(from.begin() + blocks.dim, first);
+    for (int64_t number = 0; number < blocks.block; ++number) {
+      from[blocks.dim] = kernel.plus(first, kernel.index(number));
+      to.push_back(kernel.index(number));
+      memref::StoreOp::create(
+          b, loc, memref::LoadOp::create(b, loc, source, from), copy, to);
+      to.pop_back();
+    }
+  };
+  emit();
+}
+
+/// The blocks with what is along the sum beside its columns.
+void NarrowEmitter::collapseColumns() {
+  Value blocks = plan.copied ? copy : kernel.memrefOf(plan.packed->get());
+  int64_t rank = cast<MemRefType>(blocks.getType()).getRank();
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t dim = 0; dim + 1 < rank; ++dim)
+    groups.push_back({dim});
+  groups.back().push_back(rank - 1);
+  weights = memref::CollapseShapeOp::create(b, loc, blocks, groups);
 }
 
 /// Blocks of a vector along the sum. Where a tile has a part of the columns,
@@ -281,7 +342,8 @@ NarrowEmitter::Sums NarrowEmitter::alongLane(Sums sums) {
     if (!plan.packed)
       return;
     Value tensor = plan.packed->get();
-    reader.setPacked(tensor, {kernel.memrefOf(tensor), number, packing()});
+    Value blocks = plan.copied ? copy : kernel.memrefOf(tensor);
+    reader.setPacked(tensor, {blocks, number, packing()});
   };
   sums = emitLoop(b, loc, kernel.index(0), kernel.index(whole), kernel.index(1),
                   sums, [&](Value number, ValueRange inner) {
@@ -369,12 +431,7 @@ Value NarrowEmitter::loadColumns(const Position &place) {
   if (!weights) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&kernel.to().front());
-    auto type = cast<MemRefType>(packed.memref.getType());
-    SmallVector<ReassociationIndices> groups;
-    for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim)
-      groups.push_back({dim});
-    groups.back().push_back(type.getRank() - 1);
-    weights = memref::CollapseShapeOp::create(b, loc, packed.memref, groups);
+    collapseColumns();
   }
   SmallVector<Value> indices = reader.placeOf(packed, place);
   indices.pop_back();

@@ -30,8 +30,10 @@ struct NarrowPlan {
   unsigned across = 1;               ///< columns of a vector
   int64_t columns, rows;             ///< of a tile
   bool rowsOutside = false; ///< of columns, all of which stay in a near cache
-  /// A constant that is wanted in blocks of `along()` along the sum.
+  /// A factor that is wanted in blocks of `along()` along the sum: a constant,
+  /// or what each call copies.
   mlir::OpOperand *packed = nullptr;
+  bool copied = false;
   /// A factor whose rows no near cache holds: those of the tiles to come are
   /// asked for.
   mlir::OpOperand *far = nullptr;

@@ -154,3 +154,32 @@ func.func private @short(%x: tensor<640x64xf32>, %w: tensor<64x10xf32> {ktn.cons
   } -> tensor<640x10xf32>
   return %sum : tensor<640x10xf32>
 }
+
+// -----
+
+// Weights that are not known before are copied so in each call: 24 columns are
+// three vectors with two elements of the sum each.
+// CHECK-LABEL: func private @computed_weights(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<3136x96xf32>, %[[W:[^:]+]]: memref<96x24xf32>
+// CHECK:         %[[COPY:.+]] = memref.alloca() {{.+}} : memref<48x24x2xf32>
+// CHECK:         %[[ROWS:.+]] = memref.collapse_shape %[[COPY]] {{.+}} into memref<48x48xf32>
+// CHECK:         scf.for %[[K:.+]] = %c0 to %c48 step %c1 {
+// CHECK:           scf.for %[[N:.+]] = %c0 to %c24 step %c1 {
+// CHECK:             %[[FIRST:.+]] = memref.load %[[W]][%{{.+}}, %[[N]]]
+// CHECK:             memref.store %[[FIRST]], %[[COPY]][%[[K]], %[[N]], %c0]
+// CHECK:             %[[SECOND:.+]] = memref.load %[[W]][%{{.+}}, %[[N]]]
+// CHECK:             memref.store %[[SECOND]], %[[COPY]][%[[K]], %[[N]], %c1]
+// CHECK:         scf.for {{.+}} -> ({{((vector<16xf32>(, )?){24})}})
+// CHECK-COUNT-3:   vector.load %[[ROWS]]
+func.func private @computed_weights(%x: tensor<3136x96xf32>, %w: tensor<96x24xf32>, %out: tensor<3136x24xf32>) -> tensor<3136x24xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<3136x24xf32>) -> tensor<3136x24xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<3136x96xf32>, tensor<96x24xf32>) outs(%start : tensor<3136x24xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<3136x24xf32>
+  return %sum : tensor<3136x24xf32>
+}
