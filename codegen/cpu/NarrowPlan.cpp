@@ -379,9 +379,7 @@ bool NarrowPlanner::pickSize() {
   // changes no sum.
   // For a little work the last sums of lanes, which wait for each other, count.
   constexpr double gain = .9, lastSums = 150;
-  if (best == 0 ||
-      best + lastSums >= (getenv("KG") ? atof(getenv("KG")) : gain) *
-                             slotsOfRegisterTiles(rows))
+  if (best == 0 || best + lastSums >= gain * slotsOfRegisterTiles(rows))
     return false;
   constexpr int64_t littleSums = 16;
   plan.rowsOutside = staysNear(columns);

@@ -7,6 +7,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <functional>
+
 using namespace mlir;
 
 namespace keratin {
@@ -435,8 +437,7 @@ Value NarrowEmitter::loadColumns(const Position &place) {
   }
   SmallVector<Value> indices = reader.placeOf(packed, place);
   indices.pop_back();
-  indices.back() =
-      arith::MulIOp::create(b, loc, indices.back(), kernel.index(plan.along()));
+  indices.back() = kernel.times(indices.back(), plan.along());
   auto type = VectorType::get(plan.lanes, element());
   return vector::LoadOp::create(b, loc, type, weights, indices);
 }
