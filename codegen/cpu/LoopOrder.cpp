@@ -456,6 +456,12 @@ void Classifier::pickRowsAhead() {
   if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
       tiling.reducesLanes || tiling.inBlocks() || tiling.reductions.empty())
     return;
+  int64_t steps = 1;
+  for (unsigned loop : tiling.reductions)
+    steps = llvm::SaturatingMultiply<uint64_t>(
+        steps, extent(loop).value_or(fewSteps + 1));
+  tiling.rowsAreShort = unit.asksNextRows && steps <= fewSteps;
+  int64_t leastBytes = tiling.rowsAreShort ? firstCacheBytes : cacheBytes;
   for (const Access &access : accesses) {
     Value memref = kernel.memrefOf(access.tensor);
     if (!memref || access.dependsOn(tiling.lane) ||
@@ -483,13 +489,7 @@ void Classifier::pickRowsAhead() {
       inOrder &= loop && loop.getPosition() == wanted[next] &&
                  (next == 0 || extent(loop.getPosition()) == shape[dim]);
     }
-    int64_t steps = 1;
-    for (unsigned loop : tiling.reductions)
-      steps = llvm::SaturatingMultiply<uint64_t>(
-          steps, extent(loop).value_or(fewSteps + 1));
-    tiling.rowsAreShort = unit.asksNextRows && steps <= fewSteps;
-    if (inOrder && next == 0 &&
-        bytes > (tiling.rowsAreShort ? firstCacheBytes : cacheBytes))
+    if (inOrder && next == 0 && bytes > leastBytes)
       tiling.rowsAhead = access;
   }
 }

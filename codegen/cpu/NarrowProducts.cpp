@@ -7,8 +7,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <functional>
-
 using namespace mlir;
 
 namespace keratin {
@@ -72,6 +70,7 @@ private:
   void prefetchRows();
   void prefetchRun();
   void copyWeights();
+  void copyBlocks(SmallVector<Value> place);
   void collapseColumns();
   void spread();
   Value loadColumns(const Position &place);
@@ -130,44 +129,44 @@ void NarrowEmitter::run() {
 
 /// Copies a factor that is not known before to scratch memory, in blocks.
 void NarrowEmitter::copyWeights() {
-  Value source = kernel.memrefOf(plan.packed->get());
-  Packing blocks = packing();
-  RankedTensorType type =
-      packedType(cast<RankedTensorType>(plan.packed->get().getType()), blocks);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&kernel.to().front());
+    auto type = cast<RankedTensorType>(plan.packed->get().getType());
+    type = packedType(type, packing());
     copy = memref::AllocaOp::create(
         b, loc, MemRefType::get(type.getShape(), type.getElementType()),
         b.getI64IntegerAttr(64));
     collapseColumns();
   }
-  SmallVector<Value> to;
-  std::function<void()> emit = [&] {
-    size_t dim = to.size();
-    if (dim + 1 < size_t(type.getRank())) {
-      emitLoop(b, loc, kernel.index(0), kernel.index(type.getDimSize(dim)),
-               kernel.index(1), {}, [&](Value at, ValueRange) -> Sums {
-                 to.push_back(at);
-                 emit();
-                 to.pop_back();
-                 return {};
-               });
-      return;
-    }
-    // Blocks come first, then the other dimensions in order.
-    SmallVector<Value> from(ArrayRef(to).drop_front());
-    Value first = kernel.times(to.front(), blocks.block);
-    from.insert(from.begin() + blocks.dim, first);
-    for (int64_t number = 0; number < blocks.block; ++number) {
-      from[blocks.dim] = kernel.plus(first, kernel.index(number));
-      to.push_back(kernel.index(number));
-      memref::StoreOp::create(
-          b, loc, memref::LoadOp::create(b, loc, source, from), copy, to);
-      to.pop_back();
-    }
-  };
-  emit();
+  copyBlocks({});
+}
+
+/// The loops of the copy inside of those that are at `place` of the blocks.
+void NarrowEmitter::copyBlocks(SmallVector<Value> place) {
+  ArrayRef<int64_t> shape = cast<MemRefType>(copy.getType()).getShape();
+  if (place.size() + 1 < shape.size()) {
+    emitLoop(b, loc, kernel.index(0), kernel.index(shape[place.size()]),
+             kernel.index(1), {}, [&](Value at, ValueRange) -> Sums {
+               place.push_back(at);
+               copyBlocks(place);
+               return {};
+             });
+    return;
+  }
+  // Blocks come first, then the other dimensions in order.
+  Packing blocks = packing();
+  SmallVector<Value> from(ArrayRef(place).drop_front());
+  Value first = kernel.times(place.front(), blocks.block);
+  from.insert(from.begin() + blocks.dim, first);
+  place.push_back(nullptr);
+  for (int64_t number = 0; number < blocks.block; ++number) {
+    place.back() = kernel.index(number);
+    from[blocks.dim] = kernel.plus(first, place.back());
+    Value element = memref::LoadOp::create(
+        b, loc, kernel.memrefOf(plan.packed->get()), from);
+    memref::StoreOp::create(b, loc, element, copy, place);
+  }
 }
 
 /// The blocks with what is along the sum beside its columns.
@@ -426,8 +425,9 @@ void NarrowEmitter::prefetchRows() {
   }
 }
 
-/// The columns of a vector that begins at `place` of the constant, which has
-/// what is along the sum as its innermost dimension, and columns around that.
+/// The columns of a vector that begins at `place` of the packed factor,
+/// which has what is along the sum as its innermost dimension, and columns
+/// around that.
 Value NarrowEmitter::loadColumns(const Position &place) {
   const LaneReader::Packed &packed = reader.packedOf(plan.packed->get());
   if (!weights) {
