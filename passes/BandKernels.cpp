@@ -40,6 +40,14 @@ constexpr int64_t firstBuffer = int64_t(1) << 32;
 
 struct BandRows;
 
+/// Where a link finds what it reads for a band: the image, and its first row
+/// there; what the link in front has computed, and how many rows of that come
+/// before those that it reads.
+struct BandPlace {
+  Value image, first;
+  Value between, skipped;
+};
+
 class Bander {
 public:
   Bander(ModuleOp module, bool parallel, int64_t bandBytes)
@@ -57,9 +65,15 @@ private:
   void addBorderInFront(Chain &chain);
   std::optional<Chain> chainAround(func::CallOp call);
   void rewrite(Chain &chain, const BandPlan &plan);
-  func::FuncOp bandKernel(KernelRows &rows, int64_t count, bool isLast);
+  func::FuncOp bandKernel(KernelRows &rows, int64_t count, bool onlyBeside);
+  func::CallOp callFor(OpBuilder &b, Link &link, const BandPlace &place,
+                       Value offset, int64_t count, bool onlyBeside);
+  Value emitKept(OpBuilder &b, Chain &chain, const BandPlan &plan,
+                 size_t number, const BandPlace &place);
   Value emitBand(OpBuilder &b, Chain &chain, const BandPlan &plan,
                  const BandRows &rows, Value image);
+  func::CallOp fillRows(OpBuilder &b, Link &link, Value &whole, int64_t first,
+                        int64_t count);
   Value withBorder(OpBuilder &b, Link &last, Value whole);
 
   /// What is made of a kernel for so many rows: the same with all of the
@@ -223,10 +237,12 @@ std::optional<Chain> Bander::chainAround(func::CallOp call) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// The kernel for a band; the last of a chain writes to the whole image, which
-/// has its border once.
-func::FuncOp Bander::bandKernel(KernelRows &rows, int64_t count, bool isLast) {
-  bool onlyBeside = isLast && rows.hasBorder();
+/// The kernel for a band; `onlyBeside` where it writes to a buffer that has its
+/// border once: the last of a chain to the whole image, others to rows that are
+/// kept.
+func::FuncOp Bander::bandKernel(KernelRows &rows, int64_t count,
+                                bool onlyBeside) {
+  onlyBeside &= rows.hasBorder();
   func::FuncOp &kernel =
       known[{rows.kernel(), count, onlyBeside ? OnlyBeside : Whole}];
   if (!kernel) {
@@ -264,15 +280,12 @@ struct Sizes {
   Value times(Value value, int64_t factor) {
     return b.createOrFold<arith::MulIOp>(loc, value, constant(factor));
   }
-  Value plus(Value value, int64_t more) {
-    return b.createOrFold<arith::AddIOp>(loc, value, constant(more));
+  Value plus(Value value, int64_t more) { return plus(value, constant(more)); }
+  Value plus(Value value, Value more) {
+    return b.createOrFold<arith::AddIOp>(loc, value, more);
   }
   Value minus(Value value, Value less) {
     return b.createOrFold<arith::SubIOp>(loc, value, less);
-  }
-  Value clamp(Value value, int64_t least, int64_t most) {
-    value = b.createOrFold<arith::MaxSIOp>(loc, value, constant(least));
-    return b.createOrFold<arith::MinSIOp>(loc, value, constant(most));
   }
 };
 } // namespace
@@ -313,39 +326,50 @@ static llvm::StringRef layerOf(func::CallOp call) {
   return name ? name.getName().strref() : call.getCallee();
 }
 
+/// `whole` with the rows that `call` computes, from row `first` on.
+static Value insertRows(OpBuilder &b, func::CallOp call, Value whole,
+                        OpFoldResult first) {
+  Value part = call.getResult(0);
+  auto type = cast<RankedTensorType>(part.getType());
+  SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0));
+  SmallVector<OpFoldResult> ones(type.getRank(), b.getIndexAttr(1));
+  offsets[1] = first;
+  return tensor::InsertSliceOp::create(
+      b, call.getLoc(), part, whole, offsets,
+      getAsIndexOpFoldResult(b.getContext(), type.getShape()), ones);
+}
+
+/// Writes the border to `count` rows of `whole`, which `link` writes to, from
+/// `first` on; nothing where there are none.
+func::CallOp Bander::fillRows(OpBuilder &b, Link &link, Value &whole,
+                              int64_t first, int64_t count) {
+  if (count == 0)
+    return {};
+  Location loc = link.call.getLoc();
+  auto type = cast<RankedTensorType>(whole.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[1] = count;
+  type = type.clone(shape);
+  func::FuncOp &kernel = known[{link.rows.kernel(), count, Fill}];
+  if (!kernel) {
+    kernel = makeFillKernel(loc, type, link.rows.borderValue().getDefiningOp());
+    kernel.setName((link.call.getCallee() + ".fill").str());
+    symbols.insert(kernel);
+  }
+  Value part = tensor::EmptyOp::create(b, loc, type, ValueRange());
+  auto call = func::CallOp::create(b, loc, kernel, part);
+  call->setAttr("ktn.flops", b.getDenseI64ArrayAttr({0, 0}));
+  call->setAttr("ktn.bytes", b.getDenseI64ArrayAttr({bytesOf(type), 0}));
+  whole = insertRows(b, call, whole, b.getIndexAttr(first));
+  return call;
+}
+
 /// `whole`, the rows of `last` with what is beside them, and what the border
 /// has in front of them and behind.
 Value Bander::withBorder(OpBuilder &b, Link &last, Value whole) {
-  if (!last.rows.hasBorder())
-    return whole;
-  Location loc = last.call.getLoc();
-  SmallVector<OpFoldResult> ones(last.type().getRank(), b.getIndexAttr(1));
-  SmallVector<OpFoldResult> offsets(last.type().getRank(), b.getIndexAttr(0));
-  auto fill = [&](int64_t first, int64_t count) {
-    if (count == 0)
-      return;
-    SmallVector<int64_t> shape(last.type().getShape());
-    shape[1] = count;
-    RankedTensorType type = last.type().clone(shape);
-    func::FuncOp &kernel = known[{last.rows.kernel(), count, Fill}];
-    if (!kernel) {
-      kernel =
-          makeFillKernel(loc, type, last.rows.borderValue().getDefiningOp());
-      kernel.setName((last.call.getCallee() + ".fill").str());
-      symbols.insert(kernel);
-    }
-    offsets[1] = b.getIndexAttr(first);
-    auto sizes = getAsIndexOpFoldResult(b.getContext(), shape);
-    Value part = tensor::ExtractSliceOp::create(b, loc, type, whole, offsets,
-                                                sizes, ones);
-    auto call = func::CallOp::create(b, loc, kernel, part);
-    call->setAttr("ktn.flops", b.getDenseI64ArrayAttr({0, 0}));
-    call->setAttr("ktn.bytes", b.getDenseI64ArrayAttr({bytesOf(type), 0}));
-    whole = tensor::InsertSliceOp::create(b, loc, call.getResult(0), whole,
-                                          offsets, sizes, ones);
-  };
-  fill(0, last.rows.low());
-  fill(last.rows.low() + last.rows.rows(), last.rows.high());
+  fillRows(b, last, whole, 0, last.rows.low());
+  fillRows(b, last, whole, last.rows.low() + last.rows.rows(),
+           last.rows.high());
   return whole;
 }
 
@@ -359,56 +383,127 @@ struct BandRows {
 };
 } // namespace
 
+/// How the number of a band leads to its first row of link `number`, by way of
+/// the links behind.
+static SmallVector<FirstRow> stepsTo(Chain &chain, const BandPlan &plan,
+                                     size_t number) {
+  int64_t count = plan.rows.back();
+  SmallVector<FirstRow> steps = {{count, 0, chain.back().rows.rows() - count}};
+  for (size_t link = chain.size() - 1; link-- > number;) {
+    KernelRows &made = chain[link].rows;
+    Link &next = chain[link + 1];
+    steps.push_back(
+        {next.rows.access(next.input).window.factor, made.low(), std::nullopt});
+    // Without a border the window goes along with the rows.
+    if (made.low() != 0 || made.high() != 0)
+      steps.back().most = made.rows() - plan.rows[link];
+  }
+  return steps;
+}
+
 /// The rows of the band number `band` of an image.
 static BandRows rowsOf(Sizes sizes, Chain &chain, const BandPlan &plan,
                        Value band) {
   BandRows result{SmallVector<Value>(chain.size()),
                   SmallVector<Value>(chain.size())};
-  int64_t count = plan.rows.back();
-  result.first.back() = sizes.clamp(sizes.times(band, count), 0,
-                                    chain.back().rows.rows() - count);
-  for (size_t link = chain.size() - 1; link-- > 0;) {
-    Link &next = chain[link + 1];
-    KernelRows &made = chain[link].rows;
-    RowWindow window = next.rows.access(next.input).window;
-    Value read = sizes.times(result.first[link + 1], window.factor);
-    // Without a border the window goes along with the rows.
-    result.first[link] = read;
-    if (made.low() != 0 || made.high() != 0)
-      result.first[link] = sizes.clamp(sizes.plus(read, -made.low()), 0,
-                                       made.rows() - plan.rows[link]);
-    result.skipped[link + 1] = sizes.minus(read, result.first[link]);
+  Value first = band;
+  size_t link = chain.size();
+  for (const FirstRow &step : stepsTo(chain, plan, 0)) {
+    Value read = step.read(sizes.b, sizes.loc, first);
+    first = step.made(sizes.b, sizes.loc, read);
+    if (link < chain.size())
+      result.skipped[link] = sizes.minus(read, first);
+    result.first[--link] = first;
   }
   return result;
+}
+
+/// Calls a kernel of `link` for `count` of the rows of a band, from `offset`
+/// on; `between` are the rows of the link in front.
+func::CallOp Bander::callFor(OpBuilder &b, Link &link, const BandPlace &place,
+                             Value offset, int64_t count, bool onlyBeside) {
+  Sizes sizes{b, link.call.getLoc()};
+  func::FuncOp kernel = bandKernel(link.rows, count, onlyBeside);
+  SmallVector<Value> operands;
+  for (unsigned index = 0; index + 1 < link.call.getNumOperands(); ++index) {
+    const RowAccess &access = link.rows.access(index);
+    RankedTensorType type = link.rows.typeOf(index, count);
+    bool isBetween = place.between && index == link.input;
+    Value row = isBetween ? place.skipped
+                          : sizes.times(place.first, access.window.factor);
+    row = sizes.plus(row, sizes.times(offset, access.window.factor));
+    operands.push_back(
+        slice(sizes, isBetween ? place.between : link.call.getOperand(index),
+              type, access, isBetween ? sizes.constant(0) : place.image, row));
+  }
+  operands.push_back(tensor::EmptyOp::create(
+      b, sizes.loc, kernel.getFunctionType().getResult(0), ValueRange()));
+  auto call = func::CallOp::create(b, sizes.loc, kernel, operands);
+  call->setAttr("ktn.flops", link.call->getAttr("ktn.flops"));
+  call->setAttr("ktn.bytes", link.call->getAttr("ktn.bytes"));
+  return call;
+}
+
+/// The rows of link `number` for a band in a buffer that keeps them: those that
+/// the band before has computed are at its beginning.
+Value Bander::emitKept(OpBuilder &b, Chain &chain, const BandPlan &plan,
+                       size_t number, const BandPlace &place) {
+  Link &link = chain[number];
+  Location loc = link.call.getLoc();
+  int64_t low = link.rows.low(), unit = plan.units[number],
+          count = plan.rows[number], kept = plan.kept[number];
+  auto type = link.rows.typeOf(link.call.getNumOperands() - 1, count);
+  auto empty = tensor::EmptyOp::create(b, loc, type, ValueRange());
+  empty->setAttr("ktn.buffer", b.getI64IntegerAttr(firstBuffer + buffers++));
+  Value whole = empty;
+
+  KeptRows start;
+  start.bands = chain.back().type().getDimSize(0) == 1 ? 0 : plan.bands;
+  DictionaryAttr border = start.toAttr(b);
+  start.apart = kept;
+  start.steps = stepsTo(chain, plan, number);
+  Sizes sizes{b, loc};
+  auto compute = [&](Value offset, Value buffer) {
+    Value row = sizes.plus(offset, low); // known before the rows are
+    func::CallOp call =
+        callFor(b, link, place, offset, unit, /*onlyBeside=*/true);
+    return std::pair(call, insertRows(b, call, buffer, row));
+  };
+  for (int64_t row = 0; row < kept; row += unit) {
+    auto [call, buffer] = compute(sizes.constant(row), whole);
+    whole = buffer;
+    start.rows = std::min(unit, kept - row);
+    call->setAttr(startAttr, start.toAttr(b));
+    for (llvm::StringRef work : {"ktn.flops", "ktn.bytes"})
+      call->setAttr(work, b.getDenseI64ArrayAttr({0, 0}));
+  }
+  for (func::CallOp call :
+       {fillRows(b, link, whole, 0, low),
+        fillRows(b, link, whole, low + count, link.rows.high())})
+    if (call)
+      call->setAttr(startAttr, border);
+  auto others =
+      scf::ForOp::create(b, loc, sizes.constant(kept), sizes.constant(count),
+                         sizes.constant(unit), whole);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(others.getBody());
+  Value filled =
+      compute(others.getInductionVar(), others.getRegionIterArgs()[0]).second;
+  scf::YieldOp::create(b, loc, filled);
+  return others.getResult(0);
 }
 
 /// Calls the kernels of the chain for a band of `image`; the rows of the last.
 Value Bander::emitBand(OpBuilder &b, Chain &chain, const BandPlan &plan,
                        const BandRows &rows, Value image) {
-  Sizes sizes{b, chain.back().call.getLoc()};
-  Value result;
+  Value result, none = Sizes{b, chain.back().call.getLoc()}.constant(0);
   for (auto [number, link] : llvm::enumerate(chain)) {
-    int64_t count = plan.rows[number];
-    func::FuncOp kernel =
-        bandKernel(link.rows, count, /*isLast=*/&link == &chain.back());
-    SmallVector<Value> operands;
-    for (unsigned index = 0; index + 1 < link.call.getNumOperands(); ++index) {
-      const RowAccess &access = link.rows.access(index);
-      RankedTensorType type = link.rows.typeOf(index, count);
-      bool isBetween = number != 0 && index == link.input;
-      Value row = isBetween
-                      ? rows.skipped[number]
-                      : sizes.times(rows.first[number], access.window.factor);
-      operands.push_back(
-          slice(sizes, isBetween ? result : link.call.getOperand(index), type,
-                access, isBetween ? sizes.constant(0) : image, row));
-    }
-    operands.push_back(tensor::EmptyOp::create(
-        b, sizes.loc, kernel.getFunctionType().getResult(0), ValueRange()));
-    auto call = func::CallOp::create(b, link.call.getLoc(), kernel, operands);
-    call->setAttr("ktn.flops", link.call->getAttr("ktn.flops"));
-    call->setAttr("ktn.bytes", link.call->getAttr("ktn.bytes"));
-    result = call.getResult(0);
+    BandPlace place{image, rows.first[number], result, rows.skipped[number]};
+    bool isLast = &link == &chain.back();
+    result = plan.kept[number] != 0
+                 ? emitKept(b, chain, plan, number, place)
+                 : callFor(b, link, place, none, plan.rows[number], isLast)
+                       .getResult(0);
   }
   return result;
 }

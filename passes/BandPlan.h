@@ -30,11 +30,16 @@ struct Link {
 };
 using Chain = llvm::SmallVector<Link, 3>;
 
-/// How many rows each link of a chain computes for a band, and how many bands
-/// an image has.
+/// How many rows each link of a chain has for a band, and how many bands an
+/// image has.
 struct BandPlan {
   llvm::SmallVector<int64_t> rows;
   int64_t bands = 0;
+  /// Of the rows of a link the first that the band before has computed, which
+  /// are kept; 0 where all are computed for each band. The others are computed
+  /// by kernels for `units` rows: the same ones for all rows, whatever band is
+  /// the first of a thread.
+  llvm::SmallVector<int64_t> kept, units;
 };
 
 /// The bands that `chain` takes the least time with, of those that have at most

@@ -22,6 +22,10 @@ int64_t elementBytes(mlir::Type type);
 /// The constant that `tensor` is, seen through reshapes; or null.
 mlir::ElementsAttr constantBehind(mlir::Value tensor);
 
+/// The one tensor that a call of a kernel, which takes memrefs, makes where
+/// nothing is yet.
+std::optional<unsigned> onlyDestination(mlir::func::CallOp call);
+
 /// What a buffer is part of.
 enum class Storage { Arena, Weights, Input, Output };
 
@@ -111,6 +115,7 @@ private:
   void makeInPlace();
   std::optional<Behind> findBehind(mlir::func::CallOp call, unsigned read);
   void layBehind(llvm::ArrayRef<Behind> found);
+  bool isKeptInTurns(unsigned buffer);
   bool isReadLastBy(mlir::func::CallOp call, unsigned buffer);
   std::optional<unsigned> argumentInPlace(mlir::func::CallOp call,
                                           unsigned number);

@@ -38,6 +38,24 @@ static bool isDestination(func::CallOp call, unsigned index) {
   return cast && cast.getOperand(0).getDefiningOp<tensor::EmptyOp>();
 }
 
+std::optional<unsigned> onlyDestination(func::CallOp call) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+  std::optional<unsigned> made;
+  for (unsigned number = 0; number < call.getNumOperands(); ++number) {
+    // Nobody uses the unset tensor that tells the extents of a pool.
+    if (!isDestination(call, number) ||
+        kernel.getArgument(number).use_empty() ||
+        kernel.getArgAttr(number, "ktn.scratch") ||
+        kernel.getArgAttr(number, "ktn.kept"))
+      continue;
+    if (made)
+      return std::nullopt;
+    made = number;
+  }
+  return made;
+}
+
 /// The call of a kernel in `block` that alone writes `buffer`, all of it, and
 /// the number of its destination.
 std::optional<std::pair<func::CallOp, unsigned>>
@@ -221,6 +239,18 @@ static std::optional<int64_t> bytesOf(Type type) {
                           elementBytes(memref.getElementType()));
 }
 
+/// Whether a turn of a loop over bands finds in `buffer` what the one before
+/// left there.
+bool BufferPlan::isKeptInTurns(unsigned buffer) {
+  return llvm::any_of(calls, [&](const auto &known) {
+    auto call = cast<func::CallOp>(known.first);
+    std::optional<unsigned> made =
+        call->hasAttr(startAttr) ? onlyDestination(call) : std::nullopt;
+    const Place *place = made ? find(call.getOperand(*made)) : nullptr;
+    return place && place->buffer == buffer;
+  });
+}
+
 /// Whether nobody needs `buffer` once `call` is done.
 bool BufferPlan::isReadLastBy(func::CallOp call, unsigned buffer) {
   const Buffer &read = buffers[buffer];
@@ -228,7 +258,7 @@ bool BufferPlan::isReadLastBy(func::CallOp call, unsigned buffer) {
     return read.life.last <= calls.lookup(call);
   // Buffers of bands live as long as the loop: for turns on other threads.
   return read.reads == 1 && read.block == call->getBlock() &&
-         llvm::none_of(copies, [&](const auto &list) {
+         !isKeptInTurns(buffer) && llvm::none_of(copies, [&](const auto &list) {
            return llvm::any_of(list.second, [&](const BufferCopy &copy) {
              return copy.to.buffer == buffer;
            });
@@ -255,22 +285,13 @@ std::optional<BufferPlan::Behind> BufferPlan::findBehind(func::CallOp call,
            !bufferAt(*place).isKept && bufferAt(*place).bytes.isStatic() &&
            bufferAt(*place).bytes.fixed > 0;
   };
-  std::optional<unsigned> made;
   const Place *from = find(call.getOperand(read));
   for (unsigned number = 0; number < call.getNumOperands(); ++number) {
     const Place *other = find(call.getOperand(number));
     if (number != read && from && other && other->buffer == from->buffer)
       return std::nullopt;
-    // Nobody uses the unset tensor that tells the extents of a pool.
-    if (!isDestination(call, number) ||
-        kernel.getArgument(number).use_empty() ||
-        kernel.getArgAttr(number, "ktn.scratch") ||
-        kernel.getArgAttr(number, "ktn.kept"))
-      continue;
-    if (made)
-      return std::nullopt;
-    made = number;
   }
+  std::optional<unsigned> made = onlyDestination(call);
   const Place *to = made ? find(call.getOperand(*made)) : nullptr;
   if (!isOfArena(from) || !isOfArena(to) || !to->steps.empty() ||
       isDestination(call, read))

@@ -136,6 +136,83 @@ LogicalResult PlanRewriter::emitTurns(scf::ForOp loop, Value from, Value to,
   return emit(*loop.getBody());
 }
 
+/// Moves the first `count` rows of what is made at `destination` from where the
+/// turn before has computed them, `apart` rows farther back.
+void PlanRewriter::moveRows(Value destination, int64_t count, Value apart) {
+  Location loc = destination.getLoc();
+  auto type = cast<MemRefType>(destination.getType());
+  const Place &place = *plan.find(destination);
+  int64_t row = elementBytes(type.getElementType());
+  for (int64_t extent : type.getShape().drop_front(2))
+    row *= extent;
+  auto viewOf = [&](Value offset) {
+    return viewAt(baseOf(plan.bufferAt(place)), offset,
+                  MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
+                  {arith::ConstantIndexOp::create(b, loc, count * row)}, loc);
+  };
+  Value to = offsetOf(place, loc);
+  Value bytes = arith::MulIOp::create(
+      b, loc, apart, arith::ConstantIndexOp::create(b, loc, row));
+  Value from = arith::AddIOp::create(b, loc, to, bytes);
+  memref::CopyOp::create(b, loc, viewOf(from), viewOf(to));
+}
+
+/// Calls a kernel of a band where a piece or an image begins; in other turns
+/// what it makes is there, or is moved to where it belongs.
+LogicalResult PlanRewriter::emitStart(func::CallOp call,
+                                      DictionaryAttr fields) {
+  std::optional<KeptRows> kept = KeptRows::of(fields);
+  auto loop = dyn_cast<scf::ForOp>(call->getParentOp());
+  if (!kept || !loop || !loop->hasAttr(bandsAttr) || !firstTurn)
+    return call.emitOpError("begins no piece of a loop over bands");
+  std::optional<unsigned> made =
+      kept->rows > 0 ? onlyDestination(call) : std::nullopt;
+  auto type = made ? dyn_cast<MemRefType>(call.getOperand(*made).getType())
+                   : MemRefType();
+  if (kept->rows > 0 &&
+      (!type || !type.hasStaticShape() || !type.getLayout().isIdentity() ||
+       type.getRank() < 3 || kept->rows > type.getDimSize(1)))
+    return call.emitOpError("makes no rows that could be kept");
+  Location loc = call.getLoc();
+  Value turn = scalars.lookup(loop.getInductionVar()), band = turn;
+  Value begins =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn, firstTurn);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto orIf = [&](arith::CmpIPredicate predicate, Value value, int64_t bound) {
+    Value also =
+        arith::CmpIOp::create(b, loc, predicate, value, constant(bound));
+    begins = arith::OrIOp::create(b, loc, begins, also);
+  };
+  if (kept->bands > 0) {
+    band = arith::RemUIOp::create(b, loc, turn, constant(kept->bands));
+    orIf(arith::CmpIPredicate::eq, band, 0);
+  }
+  Value apart;
+  if (kept->rows > 0) {
+    Value now = band, before = arith::SubIOp::create(b, loc, band, constant(1));
+    for (const FirstRow &step : kept->steps) {
+      now = step.made(b, loc, step.read(b, loc, now));
+      before = step.made(b, loc, step.read(b, loc, before));
+    }
+    apart = arith::SubIOp::create(b, loc, now, before);
+    // They must not overlap with where they come from.
+    orIf(arith::CmpIPredicate::slt, apart, std::max(kept->apart, kept->rows));
+  }
+  auto choice =
+      scf::IfOp::create(b, loc, begins, /*withElseRegion=*/bool(apart));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(choice.thenBlock()->getTerminator());
+  if (failed(emitCall(call)))
+    return failure();
+  if (apart) {
+    b.setInsertionPoint(choice.elseBlock()->getTerminator());
+    moveRows(call.getOperand(*made), kept->rows, apart);
+  }
+  return success();
+}
+
 /// Makes a function of the loop, which like a kernel can be done in parts, with
 /// buffers of its own for each that is being done.
 LogicalResult PlanRewriter::emitBands(scf::ForOp loop) {
@@ -172,8 +249,10 @@ LogicalResult PlanRewriter::emitBands(scf::ForOp loop) {
       return arith::DivUIOp::create(b, loc, turns, part[2]);
     };
     Value from = boundary(part[0]), to = boundary(part[1]);
+    firstTurn = from;
     LogicalResult result =
         emitTurns(loop, from, to, arith::ConstantIndexOp::create(b, loc, 1));
+    firstTurn = {};
     piece = {};
     return result;
   });

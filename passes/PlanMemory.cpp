@@ -383,7 +383,8 @@ LogicalResult PlanRewriter::emit(Block &block) {
   for (Operation &op : block) {
     emitCopies(&op);
     if (auto call = dyn_cast<func::CallOp>(op)) {
-      if (failed(emitCall(call)))
+      auto start = call->getAttrOfType<DictionaryAttr>(startAttr);
+      if (failed(start ? emitStart(call, start) : emitCall(call)))
         return failure();
     } else if (auto loop = dyn_cast<scf::ForOp>(op);
                loop && loop->hasAttr(bandsAttr)) {

@@ -37,6 +37,9 @@ private:
   llvm::LogicalResult emit(mlir::Block &block);
   llvm::LogicalResult emitCall(mlir::func::CallOp call);
   llvm::LogicalResult emitBands(mlir::scf::ForOp loop);
+  llvm::LogicalResult emitStart(mlir::func::CallOp call,
+                                mlir::DictionaryAttr fields);
+  void moveRows(mlir::Value destination, int64_t count, mlir::Value apart);
   llvm::LogicalResult mapSizes(mlir::scf::ForOp loop);
   void describeLoop(mlir::scf::ForOp loop, mlir::DictionaryAttr fields,
                     llvm::StringRef kind);
@@ -76,6 +79,7 @@ private:
   mlir::Value weightsBase, arenaBase, batch;
   mlir::Value piece;       ///< of the buffers of a loop over bands
   bool inFunction = false; ///< of a loop
+  mlir::Value firstTurn;   ///< of a loop over bands that is done here
   /// Of a loop whose rows threads share: begin, end and count of the parts that
   /// are here, how many rows there are, and from which to which these have.
   llvm::SmallVector<mlir::Value> part;

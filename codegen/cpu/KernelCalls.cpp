@@ -84,9 +84,10 @@ static int64_t evenParts(int64_t parts) {
 
 /// Whether the call does a part of the work of others already: it is in a loop
 /// over bands (passes/Bands.h), which threads share.
-static bool isInBands(func::CallOp call) {
-  Operation *loop = call->getParentOp();
-  return loop && loop->hasAttr("ktn.bands");
+static bool isInBands(Operation *op) {
+  while (op && !op->hasAttr("ktn.bands"))
+    op = op->getParentOp();
+  return op;
 }
 
 namespace {
