@@ -444,35 +444,34 @@ func::CallOp Bander::callFor(OpBuilder &b, Link &link, const BandPlace &place,
   return call;
 }
 
-/// The rows of link `number` for a band in a buffer that keeps them: those that
-/// the band before has computed are at its beginning.
+/// The rows of link `number` for a band, in a buffer in which those that the
+/// band before has computed go to the beginning, and the others behind them.
 Value Bander::emitKept(OpBuilder &b, Chain &chain, const BandPlan &plan,
                        size_t number, const BandPlace &place) {
   Link &link = chain[number];
   Location loc = link.call.getLoc();
-  int64_t low = link.rows.low(), unit = plan.units[number],
-          count = plan.rows[number], kept = plan.kept[number];
+  Sizes sizes{b, loc};
+  int64_t low = link.rows.low(), count = plan.rows[number],
+          kept = plan.kept[number];
   auto type = link.rows.typeOf(link.call.getNumOperands() - 1, count);
   auto empty = tensor::EmptyOp::create(b, loc, type, ValueRange());
   empty->setAttr("ktn.buffer", b.getI64IntegerAttr(firstBuffer + buffers++));
   Value whole = empty;
+  auto compute = [&](Value offset, Value &buffer) {
+    Value row = sizes.plus(offset, low); // known before the row is
+    func::CallOp call = callFor(b, link, place, offset, 1, /*onlyBeside=*/true);
+    buffer = insertRows(b, call, buffer, row);
+    return call;
+  };
 
-  KeptRows start;
+  BandStart start;
   start.bands = chain.back().type().getDimSize(0) == 1 ? 0 : plan.bands;
   DictionaryAttr border = start.toAttr(b);
   start.apart = kept;
   start.steps = stepsTo(chain, plan, number);
-  Sizes sizes{b, loc};
-  auto compute = [&](Value offset, Value buffer) {
-    Value row = sizes.plus(offset, low); // known before the rows are
-    func::CallOp call =
-        callFor(b, link, place, offset, unit, /*onlyBeside=*/true);
-    return std::pair(call, insertRows(b, call, buffer, row));
-  };
-  for (int64_t row = 0; row < kept; row += unit) {
-    auto [call, buffer] = compute(sizes.constant(row), whole);
-    whole = buffer;
-    start.rows = std::min(unit, kept - row);
+  for (int64_t row = 0; row < kept; ++row) {
+    func::CallOp call = compute(sizes.constant(row), whole);
+    start.moved = row == 0 ? kept : 0; // all of them at once
     call->setAttr(startAttr, start.toAttr(b));
     for (llvm::StringRef work : {"ktn.flops", "ktn.bytes"})
       call->setAttr(work, b.getDenseI64ArrayAttr({0, 0}));
@@ -484,11 +483,11 @@ Value Bander::emitKept(OpBuilder &b, Chain &chain, const BandPlan &plan,
       call->setAttr(startAttr, border);
   auto others =
       scf::ForOp::create(b, loc, sizes.constant(kept), sizes.constant(count),
-                         sizes.constant(unit), whole);
+                         sizes.constant(1), whole);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(others.getBody());
-  Value filled =
-      compute(others.getInductionVar(), others.getRegionIterArgs()[0]).second;
+  Value filled = others.getRegionIterArgs()[0];
+  compute(others.getInductionVar(), filled);
   scf::YieldOp::create(b, loc, filled);
   return others.getResult(0);
 }

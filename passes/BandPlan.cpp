@@ -13,9 +13,6 @@ namespace keratin {
 static constexpr int64_t largeBytes = 3 << 19;
 /// FLOPs that a core does while a byte goes to the third cache or comes back.
 static constexpr int64_t flopsOfByte = 4;
-/// Pixels that a call of a kernel takes the time of, beside those of its rows:
-/// those of a tile that is not full, and the call.
-static constexpr int64_t wastedPixels = 4;
 /// Bands that are done at the same time: enough for few threads, more where
 /// their buffers are a part of what whole images would take.
 static constexpr int64_t fewestPieces = 4, mostPieces = 16, partOfWhole = 2;
@@ -53,83 +50,62 @@ static SmallVector<int64_t> rowsOfLinks(Chain &chain, int64_t count) {
   return rows;
 }
 
-/// Pixels of a row of what `link` computes.
-static int64_t pixelsOfRow(Link &link) {
+/// What a row of `link` takes when it is computed alone, for each that it takes
+/// as one of many: the tiles at its end, and a call.
+static double costOfRowAlone(Link &link) {
+  constexpr double wastedPixels = 3;
   uint64_t pixels = 1;
   for (int64_t extent : link.type().getShape().drop_front(2).drop_back())
     pixels = llvm::SaturatingMultiply<uint64_t>(pixels, extent);
-  return int64_t(std::clamp<uint64_t>(pixels, 1, 1 << 20));
+  return 1 + wastedPixels / double(std::max<uint64_t>(pixels, 1));
 }
 
-/// Whether rows of `link` are more work to compute than to move, and a kernel
-/// for any of them computes the same.
-static bool canKeepRows(Link &link) {
+/// Whether `kept` rows of `link` are moved in less time than it takes to
+/// compute them, for each of `bands` bands that has `others`.
+static bool canKeepRows(Link &link, int64_t kept, int64_t others,
+                        int64_t bands) {
   constexpr int64_t flopsOfMovedByte = 6;
+  constexpr double threads = 2; // each begins with a band
   KernelRows &rows = link.rows;
-  return !link.inTiles &&
+  double alone =
+      (others + threads / double(bands) * kept) * costOfRowAlone(link);
+  return !link.inTiles && alone < double(others + kept) &&
          rows.flopsOfRow() / flopsOfMovedByte >=
              link.bytesOf(2) - link.bytesOf(1) &&
          (!rows.hasBorder() ||
           rows.borderValue().getDefiningOp<arith::ConstantOp>());
 }
 
-/// How many rows of `link` a kernel computes where each of `bands` bands needs
-/// `rows` new ones, and `kept` that the one before has computed, or two threads
-/// for their first; 0 where it takes less time to compute all of them.
-static int64_t unitOf(Link &link, int64_t rows, int64_t kept, int64_t bands) {
-  constexpr int64_t mostCalls = 64, threads = 2;
-  int64_t pixels = pixelsOfRow(link), best = 0,
-          least = bands * ((rows + kept) * pixels + wastedPixels);
-  for (int64_t calls = 1; calls <= mostCalls; ++calls) {
-    int64_t unit = rows / calls;
-    if (rows % calls != 0)
-      continue;
-    int64_t time = bands * calls * (unit * pixels + wastedPixels) +
-                   threads * int64_t(llvm::alignTo(kept, unit)) * pixels;
-    if (time < least) {
-      least = time;
-      best = unit;
-    }
-  }
-  return best;
-}
-
 /// Keeps the rows of links that the band before has computed.
 static void keepRows(Chain &chain, BandPlan &plan) {
   plan.kept.assign(chain.size(), 0);
-  plan.units.assign(chain.size(), 0);
-  int64_t apart = plan.rows.back(); // rows from a band to the next
+  int64_t others = plan.rows.back(); // from a band to the next
   for (size_t number = chain.size() - 1; number-- > 0;) {
     Link &link = chain[number], &next = chain[number + 1];
     RowWindow window = next.rows.access(next.input).window;
     int64_t rows = plan.rows[number];
-    apart *= window.factor;
-    int64_t kept = rows - apart;
+    others *= window.factor;
+    int64_t kept = rows - others;
     // All rows of an image are those of one band.
-    if (rows != window.count(plan.rows[number + 1]) ||
-        rows >= link.rows.rows() || kept <= 0 || kept > apart ||
-        !canKeepRows(link))
-      continue;
-    plan.units[number] = unitOf(link, apart, kept, plan.bands);
-    plan.kept[number] = plan.units[number] != 0 ? kept : 0;
+    if (rows == window.count(plan.rows[number + 1]) &&
+        rows < link.rows.rows() && kept > 0 && kept <= others &&
+        canKeepRows(link, kept, others, plan.bands))
+      plan.kept[number] = kept;
   }
 }
 
 /// Quarters of the FLOPs that link `number` takes for a band.
 static uint64_t quartersOf(Chain &chain, const BandPlan &plan, size_t number) {
   Link &link = chain[number];
-  int64_t part = plan.rows[number], kept = plan.kept[number];
+  int64_t rows = plan.rows[number], kept = plan.kept[number];
   uint64_t ofRow = link.rows.flopsOfRow();
   // A little more than its rows, such as those of tiles that are not full.
   if (kept == 0)
-    return llvm::SaturatingMultiply<uint64_t>(4 * part + 1, ofRow);
-  int64_t made = part - kept, calls = made / plan.units[number];
-  uint64_t extra =
-      llvm::SaturatingMultiply<uint64_t>(4 * wastedPixels * calls, ofRow) /
-      pixelsOfRow(link);
-  uint64_t moved = 4 * flopsOfByte * (link.bytesOf(kept) - link.bytesOf(0));
-  return llvm::SaturatingAdd(
-      llvm::SaturatingMultiplyAdd<uint64_t>(4 * made, ofRow, extra), moved);
+    return llvm::SaturatingMultiply<uint64_t>(4 * rows + 1, ofRow);
+  constexpr double most = 1e18;
+  double moved = flopsOfByte * double(link.bytesOf(kept) - link.bytesOf(0));
+  double made = double(rows - kept) * double(ofRow) * costOfRowAlone(link);
+  return uint64_t(std::min(4 * (made + moved), most));
 }
 
 std::optional<BandPlan> planBands(Chain &chain, int64_t bandBytes) {
@@ -151,8 +127,7 @@ std::optional<BandPlan> planBands(Chain &chain, int64_t bandBytes) {
   std::optional<BandPlan> best;
   uint64_t least = 0;
   for (int64_t count = 1; count <= rows; ++count) {
-    BandPlan plan{
-        rowsOfLinks(chain, count), (rows + count - 1) / count, {}, {}};
+    BandPlan plan{rowsOfLinks(chain, count), (rows + count - 1) / count, {}};
     keepRows(chain, plan);
     int64_t bytes = 0;
     uint64_t quarters = 0; // of FLOPs of a band

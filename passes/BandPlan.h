@@ -35,11 +35,11 @@ using Chain = llvm::SmallVector<Link, 3>;
 struct BandPlan {
   llvm::SmallVector<int64_t> rows;
   int64_t bands = 0;
-  /// Of the rows of a link the first that the band before has computed, which
-  /// are kept; 0 where all are computed for each band. The others are computed
-  /// by kernels for `units` rows: the same ones for all rows, whatever band is
+  /// How many of the rows of a link the band before has computed, which are
+  /// kept; 0 where all are computed for each band. The others are computed one
+  /// by one, all of them by the same kernel: a row is the same whatever band is
   /// the first of a thread.
-  llvm::SmallVector<int64_t> kept, units;
+  llvm::SmallVector<int64_t> kept;
 };
 
 /// The bands that `chain` takes the least time with, of those that have at most

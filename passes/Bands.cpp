@@ -1,4 +1,4 @@
-//===- Bands.cpp - rows that turns of a loop over bands keep --------------===//
+//===- Bands.cpp - where turns of a loop over bands begin -----------------===//
 #include "passes/Bands.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,38 +23,38 @@ Value FirstRow::made(OpBuilder &b, Location loc, Value read) const {
   return b.createOrFold<arith::MinSIOp>(loc, row, constant(*most));
 }
 
-DictionaryAttr KeptRows::toAttr(OpBuilder &b) const {
-  // A kernel without a border has no last row to begin with.
+DictionaryAttr BandStart::toAttr(OpBuilder &b) const {
   SmallVector<int64_t> numbers;
   for (const FirstRow &step : steps)
     numbers.append({step.factor, step.low, step.most.value_or(-1)});
   return b.getDictionaryAttr(
       {b.getNamedAttr("bands", b.getI64IntegerAttr(bands)),
-       b.getNamedAttr("rows", b.getI64IntegerAttr(rows)),
+       b.getNamedAttr("steps", b.getDenseI64ArrayAttr(numbers)),
        b.getNamedAttr("apart", b.getI64IntegerAttr(apart)),
-       b.getNamedAttr("steps", b.getDenseI64ArrayAttr(numbers))});
+       b.getNamedAttr("moved", b.getI64IntegerAttr(moved))});
 }
 
-std::optional<KeptRows> KeptRows::of(DictionaryAttr fields) {
-  KeptRows kept;
+std::optional<BandStart> BandStart::of(DictionaryAttr fields) {
+  BandStart start;
   for (auto [name, number] :
-       {std::pair("bands", &kept.bands), std::pair("rows", &kept.rows),
-        std::pair("apart", &kept.apart)}) {
+       {std::pair("bands", &start.bands), std::pair("apart", &start.apart),
+        std::pair("moved", &start.moved)}) {
     auto field = fields.getAs<IntegerAttr>(name);
     if (!field || field.getInt() < 0)
       return std::nullopt;
     *number = field.getInt();
   }
   auto steps = fields.getAs<DenseI64ArrayAttr>("steps");
-  if (!steps || steps.size() % 3 != 0)
+  if (!steps || steps.size() % 3 != 0 || start.moved > start.apart ||
+      (steps.empty() && start.moved > 0))
     return std::nullopt;
   for (ArrayRef<int64_t> rest = steps; !rest.empty();
        rest = rest.drop_front(3)) {
-    kept.steps.push_back({rest[0], rest[1], std::nullopt});
+    start.steps.push_back({rest[0], rest[1], std::nullopt});
     if (rest[2] >= 0)
-      kept.steps.back().most = rest[2];
+      start.steps.back().most = rest[2];
   }
-  return kept;
+  return start;
 }
 
 } // namespace keratin

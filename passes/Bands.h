@@ -13,10 +13,9 @@ namespace keratin {
 /// for the table of kernels `name`, `flops` and `bytes`.
 inline constexpr llvm::StringLiteral bandsAttr = "ktn.bands";
 
-/// On a call in such a loop: a dictionary that says what is there already in a
-/// turn, unless that begins a piece or an image: what the call makes, which
-/// nothing else writes to, or the `rows` in it that the turn before has
-/// computed (KeptRows).
+/// On a call in such a loop: a dictionary (BandStart) that says where a turn
+/// begins anew. In others what the call makes is there already, from the turn
+/// before: where it belongs, as nothing else writes to it, or farther back.
 inline constexpr llvm::StringLiteral startAttr = "ktn.start";
 
 /// The first row that a kernel of a band computes, from the first one of the
@@ -32,17 +31,20 @@ struct FirstRow {
                    mlir::Value read) const;
 };
 
-/// Rows that a turn finds farther back in the buffer of the turn before.
-struct KeptRows {
+/// A turn begins anew where a thread or an image does, and where the rows that
+/// it shares with the one before are not so far apart in their buffers that
+/// they can be moved.
+struct BandStart {
   int64_t bands = 0; ///< of an image; 0 where there is one image
-  int64_t rows = 0;  ///< that a call makes, all of which are moved
-  int64_t apart = 0; ///< fewest rows from a turn to the next for that
-  /// Leads from the number of a band to its first row, the last kernel first.
+  /// Leads from the number of a band to its first row, the last kernel first;
+  /// nothing where none are shared.
   llvm::SmallVector<FirstRow> steps;
+  int64_t apart = 0; ///< fewest rows from the first of a turn to the next
+  int64_t moved = 0; ///< rows in place of the call, from what it makes on
 
   mlir::DictionaryAttr toAttr(mlir::OpBuilder &b) const;
   /// Nothing where that is no such dictionary.
-  static std::optional<KeptRows> of(mlir::DictionaryAttr fields);
+  static std::optional<BandStart> of(mlir::DictionaryAttr fields);
 };
 
 /// On an argument of a function of bands: bytes that another function has,

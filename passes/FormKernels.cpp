@@ -57,16 +57,29 @@ BatchSize addOrSaturate(BatchSize a, BatchSize b) {
   return add(a, b).value_or(BatchSize{INT64_MAX, 0});
 }
 
+/// The turns of `loop`: of whatever operand has it as an axis, for other axes
+/// may be windows, or one position.
+std::optional<BatchSize> countTurns(linalg::GenericOp generic, unsigned loop) {
+  AffineExpr dim = getAffineDimExpr(loop, generic.getContext());
+  for (OpOperand &operand : generic->getOpOperands()) {
+    if (!isa<RankedTensorType>(operand.get().getType()))
+      continue;
+    std::optional<unsigned> axis =
+        generic.getMatchingIndexingMap(&operand).getResultPosition(dim);
+    if (!axis)
+      continue;
+    std::optional<SmallVector<BatchSize>> shape = evaluateShape(operand.get());
+    return shape ? std::optional((*shape)[*axis]) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 /// Points of the iteration space; nothing when it is not linear in the batch.
 std::optional<BatchSize> countPoints(linalg::GenericOp generic) {
   std::optional<BatchSize> points = BatchSize{1, 0};
   for (unsigned loop = 0; loop < generic.getNumLoops() && points; ++loop) {
-    Value operand;
-    unsigned axis;
-    if (failed(generic.mapIterationSpaceDimToOperandDim(loop, operand, axis)))
-      return std::nullopt;
-    std::optional<SmallVector<BatchSize>> shape = evaluateShape(operand);
-    points = shape ? multiply(*points, (*shape)[axis]) : std::nullopt;
+    std::optional<BatchSize> turns = countTurns(generic, loop);
+    points = turns ? multiply(*points, *turns) : std::nullopt;
   }
   return points;
 }

@@ -136,8 +136,8 @@ LogicalResult PlanRewriter::emitTurns(scf::ForOp loop, Value from, Value to,
   return emit(*loop.getBody());
 }
 
-/// Moves the first `count` rows of what is made at `destination` from where the
-/// turn before has computed them, `apart` rows farther back.
+/// Moves `count` rows to `destination`, and on from there, from where the turn
+/// before has computed them, `apart` rows farther back.
 void PlanRewriter::moveRows(Value destination, int64_t count, Value apart) {
   Location loc = destination.getLoc();
   auto type = cast<MemRefType>(destination.getType());
@@ -157,58 +157,63 @@ void PlanRewriter::moveRows(Value destination, int64_t count, Value apart) {
   memref::CopyOp::create(b, loc, viewOf(from), viewOf(to));
 }
 
-/// Calls a kernel of a band where a piece or an image begins; in other turns
-/// what it makes is there, or is moved to where it belongs.
-LogicalResult PlanRewriter::emitStart(func::CallOp call,
-                                      DictionaryAttr fields) {
-  std::optional<KeptRows> kept = KeptRows::of(fields);
-  auto loop = dyn_cast<scf::ForOp>(call->getParentOp());
-  if (!kept || !loop || !loop->hasAttr(bandsAttr) || !firstTurn)
-    return call.emitOpError("begins no piece of a loop over bands");
-  std::optional<unsigned> made =
-      kept->rows > 0 ? onlyDestination(call) : std::nullopt;
-  auto type = made ? dyn_cast<MemRefType>(call.getOperand(*made).getType())
-                   : MemRefType();
-  if (kept->rows > 0 &&
-      (!type || !type.hasStaticShape() || !type.getLayout().isIdentity() ||
-       type.getRank() < 3 || kept->rows > type.getDimSize(1)))
-    return call.emitOpError("makes no rows that could be kept");
-  Location loc = call.getLoc();
-  Value turn = scalars.lookup(loop.getInductionVar()), band = turn;
-  Value begins =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn, firstTurn);
+/// Whether the turn of `loop` that is emitted begins anew as `start` says, and
+/// how many rows from the one before its first row is, if it shares any.
+std::pair<Value, Value> PlanRewriter::beginsAnew(scf::ForOp loop,
+                                                 const BandStart &start) {
+  Location loc = loop.getLoc();
+  auto compare = [&](arith::CmpIPredicate how, Value value, Value other) {
+    return arith::CmpIOp::create(b, loc, how, value, other).getResult();
+  };
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  auto orIf = [&](arith::CmpIPredicate predicate, Value value, int64_t bound) {
-    Value also =
-        arith::CmpIOp::create(b, loc, predicate, value, constant(bound));
-    begins = arith::OrIOp::create(b, loc, begins, also);
-  };
-  if (kept->bands > 0) {
-    band = arith::RemUIOp::create(b, loc, turn, constant(kept->bands));
-    orIf(arith::CmpIPredicate::eq, band, 0);
+  Value turn = scalars.lookup(loop.getInductionVar()), band = turn;
+  Value begins = compare(arith::CmpIPredicate::eq, turn, firstTurn);
+  if (start.bands > 0) {
+    band = arith::RemUIOp::create(b, loc, turn, constant(start.bands));
+    Value isFirst = compare(arith::CmpIPredicate::eq, band, constant(0));
+    begins = arith::OrIOp::create(b, loc, begins, isFirst);
   }
-  Value apart;
-  if (kept->rows > 0) {
-    Value now = band, before = arith::SubIOp::create(b, loc, band, constant(1));
-    for (const FirstRow &step : kept->steps) {
-      now = step.made(b, loc, step.read(b, loc, now));
-      before = step.made(b, loc, step.read(b, loc, before));
-    }
-    apart = arith::SubIOp::create(b, loc, now, before);
-    // They must not overlap with where they come from.
-    orIf(arith::CmpIPredicate::slt, apart, std::max(kept->apart, kept->rows));
+  if (start.steps.empty())
+    return {begins, {}};
+  Value now = band, before = arith::SubIOp::create(b, loc, band, constant(1));
+  for (const FirstRow &step : start.steps) {
+    now = step.made(b, loc, step.read(b, loc, now));
+    before = step.made(b, loc, step.read(b, loc, before));
   }
-  auto choice =
-      scf::IfOp::create(b, loc, begins, /*withElseRegion=*/bool(apart));
+  Value apart = arith::SubIOp::create(b, loc, now, before);
+  Value isNear =
+      compare(arith::CmpIPredicate::slt, apart, constant(start.apart));
+  return {arith::OrIOp::create(b, loc, begins, isNear), apart};
+}
+
+/// Calls a kernel of a band where a turn begins anew; in others what it makes
+/// is there, or is moved to where it belongs.
+LogicalResult PlanRewriter::emitStart(func::CallOp call,
+                                      DictionaryAttr fields) {
+  std::optional<BandStart> start = BandStart::of(fields);
+  auto loop = dyn_cast<scf::ForOp>(call->getParentOp());
+  if (!start || !loop || !loop->hasAttr(bandsAttr) || !firstTurn)
+    return call.emitOpError("begins no turn of a loop over bands");
+  std::optional<unsigned> made =
+      start->moved > 0 ? onlyDestination(call) : std::nullopt;
+  auto type = made ? dyn_cast<MemRefType>(call.getOperand(*made).getType())
+                   : MemRefType();
+  if (start->moved > 0 &&
+      (!type || !type.hasStaticShape() || !type.getLayout().isIdentity() ||
+       type.getRank() < 3))
+    return call.emitOpError("makes no rows that could be moved");
+  auto [begins, apart] = beginsAnew(loop, *start);
+  auto choice = scf::IfOp::create(b, call.getLoc(), begins,
+                                  /*withElseRegion=*/start->moved > 0);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(choice.thenBlock()->getTerminator());
   if (failed(emitCall(call)))
     return failure();
-  if (apart) {
+  if (start->moved > 0) {
     b.setInsertionPoint(choice.elseBlock()->getTerminator());
-    moveRows(call.getOperand(*made), kept->rows, apart);
+    moveRows(call.getOperand(*made), start->moved, apart);
   }
   return success();
 }

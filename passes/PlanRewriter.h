@@ -7,6 +7,7 @@
 #ifndef KERATIN_PASSES_PLANREWRITER_H
 #define KERATIN_PASSES_PLANREWRITER_H
 
+#include "passes/Bands.h"
 #include "passes/BufferPlan.h"
 
 #include "mlir/IR/Builders.h"
@@ -37,6 +38,8 @@ private:
   llvm::LogicalResult emit(mlir::Block &block);
   llvm::LogicalResult emitCall(mlir::func::CallOp call);
   llvm::LogicalResult emitBands(mlir::scf::ForOp loop);
+  std::pair<mlir::Value, mlir::Value> beginsAnew(mlir::scf::ForOp loop,
+                                                 const BandStart &start);
   llvm::LogicalResult emitStart(mlir::func::CallOp call,
                                 mlir::DictionaryAttr fields);
   void moveRows(mlir::Value destination, int64_t count, mlir::Value apart);

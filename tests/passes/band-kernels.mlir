@@ -26,11 +26,11 @@
 // CHECK-DAG:       %[[FIRST:.+]] = arith.muli %[[BAND]], %[[ROWS]]
 // CHECK:           %[[BUFFER:.+]] = tensor.empty() {ktn.buffer = {{.+}}} : tensor<1x17x114x96xf32>
 // CHECK:           %[[PART:.+]] = tensor.extract_slice %[[X]][%[[IMAGE]], %[[FROM:.+]], 0, 0] [1, 1, 112, 16]
-// CHECK:           %[[KEPT:.+]] = {{.*}}call @kernel.expand.rows1(%[[PART]], {{.+}}ktn.start = {apart = 1 : i64, bands = 8 : i64, rows = 1 : i64, steps = array<i64: 7, 0, 49, 2, 1, 97>}
+// CHECK:           %[[KEPT:.+]] = {{.*}}call @kernel.expand.rows1(%[[PART]], {{.+}}ktn.start = {apart = 1 : i64, bands = 8 : i64, moved = 1 : i64, steps = array<i64: 7, 0, 49, 2, 1, 97>}
 // CHECK:           %[[WITH:.+]] = tensor.insert_slice %[[KEPT]] into %[[BUFFER]][0, 1, 0, 0] [1, 1, 114, 96]
-// CHECK:           %[[ABOVE:.+]] = {{.*}}call @kernel.expand.fill({{.+}}ktn.start = {apart = 0 : i64, bands = 8 : i64, rows = 0 : i64,
+// CHECK:           %[[ABOVE:.+]] = {{.*}}call @kernel.expand.fill({{.+}}ktn.start = {apart = 0 : i64, bands = 8 : i64, moved = 0 : i64,
 // CHECK:           tensor.insert_slice %[[ABOVE]] into %[[WITH]][0, 0, 0, 0] [1, 1, 114, 96]
-// CHECK:           %[[BELOW:.+]] = {{.*}}call @kernel.expand.fill({{.+}}ktn.start = {apart = 0 : i64, bands = 8 : i64, rows = 0 : i64,
+// CHECK:           %[[BELOW:.+]] = {{.*}}call @kernel.expand.fill({{.+}}ktn.start = {apart = 0 : i64, bands = 8 : i64, moved = 0 : i64,
 // CHECK:           %[[ALL:.+]] = tensor.insert_slice %[[BELOW]] into %{{.+}}[0, 16, 0, 0] [1, 1, 114, 96]
 // CHECK:           %[[T:.+]] = scf.for %[[ROW:[a-z0-9]+]] = %c1 to %c15 step %c1 iter_args(%[[OTHERS:[a-z0-9]+]] = %[[ALL]])
 // CHECK-DAG:         %[[TO:.+]] = arith.addi %[[ROW]], %c1
@@ -190,10 +190,10 @@ func.func private @kernel.over(%x: tensor<1x112x112x64xf32>, %w: tensor<3x3x64xf
 // CHECK:         scf.for
 // CHECK:           %[[PART:.+]] = tensor.extract_slice %[[X]][0, %{{.+}}, 0, 0] [1, 61, 224, 3]
 // CHECK:           %[[ROWS:.+]] = {{.*}}call @kernel.pad.rows61(%[[PART]], {{.+}} -> tensor<1x62x225x3xf32>
-// CHECK:           %[[READ:.+]] = tensor.extract_slice %[[ROWS]][0, %{{.+}}, 0, 0] [1, 5, 225, 3]
-// CHECK:           {{.*}}call @kernel.first.rows2(%[[READ]], {{.+}}ktn.start
+// CHECK:           %[[READ:.+]] = tensor.extract_slice %[[ROWS]][0, %{{.+}}, 0, 0] [1, 3, 225, 3]
+// CHECK:           {{.*}}call @kernel.first.rows1(%[[READ]], {{.+}}ktn.start
 // CHECK:           scf.for
-// CHECK:             {{.*}}call @kernel.first.rows2(
+// CHECK:             {{.*}}call @kernel.first.rows1(
 // CHECK:           {{.*}}call @kernel.second.rows28(
 func.func @stem(%x: tensor<1x224x224x3xf32>) -> tensor<1x112x112x32xf32> {
   %w = arith.constant dense<0.5> : tensor<3x3x3x32xf32>

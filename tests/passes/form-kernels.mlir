@@ -595,3 +595,28 @@ func.func @step(%h: tensor<4x5xf32>, %ids: tensor<9x4xi32>, %table: tensor<7x2xf
   }
   return %r : tensor<4x5xf32>
 }
+
+// -----
+
+#window = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 + d4, d2 + d5, d3)>
+#taps = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, 0, d3)>
+#image = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+
+// Weights with one position on an axis are no less work.
+// CHECK-LABEL: func @unit_axis(
+// CHECK:         call @{{.+}}ktn.flops = array<i64: 0, 18432>
+func.func @unit_axis(%x: tensor<?x18x18x4xf32>, %w: tensor<3x3x1x4xf32>) -> tensor<?x16x16x4xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x18x18x4xf32>
+  %e = tensor.empty(%n) : tensor<?x16x16x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x16x16x4xf32>) -> tensor<?x16x16x4xf32>
+  %y = linalg.generic {indexing_maps = [#window, #taps, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%x, %w : tensor<?x18x18x4xf32>, tensor<3x3x1x4xf32>) outs(%f : tensor<?x16x16x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  } -> tensor<?x16x16x4xf32>
+  return %y : tensor<?x16x16x4xf32>
+}
