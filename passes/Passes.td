@@ -270,6 +270,20 @@ def FuseElementwise : Pass<"ktn-fuse-elementwise", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def MergeAxes : Pass<"ktn-merge-axes", "::mlir::func::FuncOp"> {
+  let summary = "Make axes of products that lie side by side one axis";
+  let description = [{
+    The columns of a product may be several axes, such as the heads of attention
+    and the elements of each, and so may what it sums over. Where all its tensors
+    have them side by side they become one axis, also of the parallel op that
+    goes through its result; all others read a view. The extents are known.
+
+    Requires: `ktn-lower-to-linalg`.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SkipUnread : Pass<"ktn-skip-unread", "::mlir::func::FuncOp"> {
   let summary = "Compute only those elements that are read";
   let description = [{

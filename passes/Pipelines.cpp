@@ -115,6 +115,7 @@ static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
   }
   if (options.optimize) {
     pm.addNestedPass<func::FuncOp>(createFuseElementwise());
+    pm.addNestedPass<func::FuncOp>(createMergeAxes());
     pm.addNestedPass<func::FuncOp>(createSkipUnread());
   }
   pm.addPass(createCanonicalize());
