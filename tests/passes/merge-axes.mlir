@@ -110,3 +110,41 @@ func.func @apart(%x: tensor<7x48xf32>, %w: tensor<48x3x20xf32>, %s: tensor<7x20x
   } -> tensor<7x3x20xf32>
   return %q, %r : tensor<7x3x20xf32>, tensor<7x3x20xf32>
 }
+
+// -----
+
+#x = affine_map<(m, h, d, k) -> (m, k)>
+#w = affine_map<(m, h, d, k) -> (k, h, d)>
+#y = affine_map<(m, h, d, k) -> (m, h, d)>
+#all = affine_map<(m, h, d) -> (m, h, d)>
+
+// The sizes of views of views are plain arithmetic, too.
+// CHECK-LABEL: func @view(
+// CHECK-NOT:     affine.apply
+// CHECK:         tensor.expand_shape %{{.+}} {{\[}}[0], [1, 2]] output_shape [%{{.+}}, 2, 3]
+// CHECK-NOT:     affine.apply
+// CHECK:         return
+func.func @view(%x: tensor<?x4x6xf32>, %w: tensor<6x2x3xf32>) -> tensor<?x2x3xf32> {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x4x6xf32>
+  %m = arith.muli %n, %c4 : index
+  %v = tensor.collapse_shape %x [[0, 1], [2]] : tensor<?x4x6xf32> into tensor<?x6xf32>
+  %e = tensor.empty(%m) : tensor<?x2x3xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x2x3xf32>) -> tensor<?x2x3xf32>
+  %p = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%v, %w : tensor<?x6xf32>, tensor<6x2x3xf32>) outs(%f : tensor<?x2x3xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %0 = arith.mulf %a, %c : f32
+    %1 = arith.addf %0, %o : f32
+    linalg.yield %1 : f32
+  } -> tensor<?x2x3xf32>
+  %q = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%p : tensor<?x2x3xf32>) outs(%e : tensor<?x2x3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.absf %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x2x3xf32>
+  return %q : tensor<?x2x3xf32>
+}
