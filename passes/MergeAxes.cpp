@@ -12,6 +12,8 @@
 #include "passes/Passes.h"
 #include "passes/lower/Lower.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
@@ -142,6 +144,33 @@ void collapse(IRRewriter &rewriter, linalg::GenericOp op,
     rewriter.replaceOp(op, collapsed->results);
 }
 
+/// Whether `expr` has sums and products alone.
+bool isPolynomial(AffineExpr expr) {
+  return !expr.walk([](AffineExpr part) {
+                bool isDivided = part.getKind() == AffineExprKind::Mod ||
+                                 part.getKind() == AffineExprKind::FloorDiv ||
+                                 part.getKind() == AffineExprKind::CeilDiv;
+                return isDivided ? WalkResult::interrupt()
+                                 : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
+/// Sizes of views, which are products, become plain arithmetic.
+void lowerSizes(func::FuncOp function) {
+  function.walk([](affine::AffineApplyOp size) {
+    if (!isPolynomial(size.getAffineMap().getResult(0)))
+      return;
+    OpBuilder b(size);
+    std::optional<SmallVector<Value, 8>> results = affine::expandAffineMap(
+        b, size.getLoc(), size.getAffineMap(), size.getMapOperands());
+    if (!results)
+      return;
+    size.getResult().replaceAllUsesWith(results->front());
+    size.erase();
+  });
+}
+
 struct MergeAxes : impl::MergeAxesBase<MergeAxes> {
   void runOnOperation() override {
     SmallVector<Merge> merges;
@@ -173,6 +202,7 @@ struct MergeAxes : impl::MergeAxesBase<MergeAxes> {
     linalg::FillOp::getCanonicalizationPatterns(patterns, &getContext());
     lower::populateSimplification(patterns);
     (void)applyPatternsGreedily(getOperation(), std::move(patterns));
+    lowerSizes(getOperation());
   }
 };
 

@@ -280,7 +280,9 @@ def MergeAxes : Pass<"ktn-merge-axes", "::mlir::func::FuncOp"> {
 
     Requires: `ktn-lower-to-linalg`.
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 

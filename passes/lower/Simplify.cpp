@@ -1,7 +1,6 @@
 //===- Simplify.cpp - scalars as scalars, unit axes in maps ---------------===//
 #include "passes/lower/Lower.h"
 
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -340,8 +339,6 @@ struct FoldSplatIntoReader : OpRewritePattern<linalg::GenericOp> {
 } // namespace
 
 void populateSimplification(RewritePatternSet &patterns) {
-  // Sizes of views are products in `affine` at first.
-  populateAffineToStdConversionPatterns(patterns);
   patterns
       .add<DimOfLoopState, ExtractOfConcat, ExtractOfGeneric,
            ExtractOfReshape<tensor::CollapseShapeOp>,
