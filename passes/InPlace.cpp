@@ -42,6 +42,8 @@ std::optional<unsigned> onlyDestination(func::CallOp call) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       call, call.getCalleeAttr());
   std::optional<unsigned> made;
+  if (!kernel || kernel.isExternal())
+    return made;
   for (unsigned number = 0; number < call.getNumOperands(); ++number) {
     // Nobody uses the unset tensor that tells the extents of a pool.
     if (!isDestination(call, number) ||

@@ -2,7 +2,6 @@
 #include "passes/Passes.h"
 #include "passes/lower/Lower.h"
 
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/Transforms/FuncConversions.h"
@@ -120,11 +119,9 @@ private:
     (void)applyPatternsGreedily(getOperation(), std::move(patterns));
   }
 
-  /// What is left of `affine` becomes `arith`; equal values become one.
+  /// Sizes become plain arithmetic, equal values become one.
   LogicalResult lowerSizes() {
-    RewritePatternSet patterns(&getContext());
-    populateAffineToStdConversionPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(lower::lowerSizes(getOperation())))
       return failure();
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(getOperation());

@@ -13,7 +13,6 @@
 #include "passes/lower/Lower.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
@@ -32,7 +31,8 @@ namespace {
 using Loops = ReassociationIndices;
 
 /// The longest run of loops of one kind from `first` on whose extents are known
-/// and which all tensors of `op` have side by side, or not at all.
+/// and which all tensors of `op` have side by side, or not at all; nothing
+/// where that is one loop.
 Loops runFrom(linalg::GenericOp op, unsigned first) {
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
   SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
@@ -45,13 +45,7 @@ Loops runFrom(linalg::GenericOp op, unsigned first) {
       break;
     }
   }
-  return run;
-}
-
-bool isMerged(const Loops &run) { return run.size() > 1; }
-
-bool isParallel(linalg::GenericOp op) {
-  return op.getNumParallelLoops() == op.getNumLoops();
+  return run.size() > 1 ? run : Loops();
 }
 
 /// A product and what is computed from its result element by element, with the
@@ -64,19 +58,17 @@ struct Merge {
 /// The last axes of what `op` makes, which only one of its factors has.
 Loops columnsOf(linalg::GenericOp op) {
   AffineMap made = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  for (unsigned first : llvm::seq(made.getNumResults())) {
-    Loops run = runFrom(op, made.getDimPosition(first));
-    bool isLast = !run.empty() &&
-                  run.back() == made.getDimPosition(made.getNumResults() - 1);
-    if (isLast && isMerged(run))
-      return llvm::any_of(
-                 op.getDpsInputOperands(),
-                 [&](OpOperand *input) {
-                   return !op.getMatchingIndexingMap(input).isFunctionOfDim(
-                       run.front());
-                 })
-                 ? run
-                 : Loops();
+  if (made.getNumResults() == 0)
+    return {};
+  unsigned last = made.getDimPosition(made.getNumResults() - 1);
+  for (unsigned axis : llvm::seq(made.getNumResults())) {
+    Loops run = runFrom(op, made.getDimPosition(axis));
+    if (run.empty() || run.back() != last)
+      continue;
+    bool haveBoth = llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *in) {
+      return op.getMatchingIndexingMap(in).isFunctionOfDim(last);
+    });
+    return haveBoth ? Loops() : run;
   }
   return {};
 }
@@ -89,7 +81,7 @@ bool findReader(Merge &merge, const Loops &columns) {
   OpOperand *read = nullptr;
   for (OpOperand &use : result.getUses()) {
     auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
-    if (!reader || !isParallel(reader))
+    if (!reader || reader.getNumReductionLoops() != 0)
       continue;
     if (read || !reader.isDpsInput(&use))
       return false;
@@ -120,13 +112,13 @@ std::optional<Merge> findMerge(linalg::GenericOp op) {
     return std::nullopt;
   Merge merge = {op, {}, {}, {}};
   if (Loops columns = columnsOf(op);
-      isMerged(columns) && findReader(merge, columns))
+      !columns.empty() && findReader(merge, columns))
     merge.ofProduct.push_back(columns);
   SmallVector<unsigned> reductions;
   op.getReductionDims(reductions);
   for (size_t next = 0; next < reductions.size();) {
     Loops run = runFrom(op, reductions[next]);
-    if (isMerged(run))
+    if (!run.empty())
       merge.ofProduct.push_back(run);
     next += std::max<size_t>(run.size(), 1);
   }
@@ -142,33 +134,6 @@ void collapse(IRRewriter &rewriter, linalg::GenericOp op,
       linalg::collapseOpIterationDims(op, loops, rewriter);
   if (succeeded(collapsed))
     rewriter.replaceOp(op, collapsed->results);
-}
-
-/// Whether `expr` has sums and products alone.
-bool isPolynomial(AffineExpr expr) {
-  return !expr.walk([](AffineExpr part) {
-                bool isDivided = part.getKind() == AffineExprKind::Mod ||
-                                 part.getKind() == AffineExprKind::FloorDiv ||
-                                 part.getKind() == AffineExprKind::CeilDiv;
-                return isDivided ? WalkResult::interrupt()
-                                 : WalkResult::advance();
-              })
-              .wasInterrupted();
-}
-
-/// Sizes of views, which are products, become plain arithmetic.
-void lowerSizes(func::FuncOp function) {
-  function.walk([](affine::AffineApplyOp size) {
-    if (!isPolynomial(size.getAffineMap().getResult(0)))
-      return;
-    OpBuilder b(size);
-    std::optional<SmallVector<Value, 8>> results = affine::expandAffineMap(
-        b, size.getLoc(), size.getAffineMap(), size.getMapOperands());
-    if (!results)
-      return;
-    size.getResult().replaceAllUsesWith(results->front());
-    size.erase();
-  });
 }
 
 struct MergeAxes : impl::MergeAxesBase<MergeAxes> {
@@ -201,8 +166,10 @@ struct MergeAxes : impl::MergeAxesBase<MergeAxes> {
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
     linalg::FillOp::getCanonicalizationPatterns(patterns, &getContext());
     lower::populateSimplification(patterns);
+    affine::AffineApplyOp::getCanonicalizationPatterns(patterns, &getContext());
     (void)applyPatternsGreedily(getOperation(), std::move(patterns));
-    lowerSizes(getOperation());
+    if (failed(lower::lowerSizes(getOperation())))
+      signalPassFailure();
   }
 };
 

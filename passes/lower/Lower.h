@@ -30,6 +30,10 @@ void populateShape(const mlir::TypeConverter &, mlir::RewritePatternSet &);
 /// of their readers.
 void populateSimplification(mlir::RewritePatternSet &);
 
+/// Turns what is left of `affine` in `op` into `arith`: sizes that have been
+/// simplified.
+mlir::LogicalResult lowerSizes(mlir::Operation *op);
+
 /// Lowers one op with one result. Derived classes say what takes its place.
 template <typename OpT> class Lowering : public mlir::OpConversionPattern<OpT> {
 public:

@@ -1,11 +1,13 @@
 //===- Simplify.cpp - scalars as scalars, unit axes in maps ---------------===//
 #include "passes/lower/Lower.h"
 
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 
@@ -345,6 +347,12 @@ void populateSimplification(RewritePatternSet &patterns) {
            ExtractOfReshape<tensor::ExpandShapeOp>, FoldSplatIntoReader,
            FoldUnitViewIntoReader, ReshapeOfResource<tensor::CollapseShapeOp>,
            ReshapeOfResource<tensor::ExpandShapeOp>>(patterns.getContext());
+}
+
+LogicalResult lowerSizes(Operation *op) {
+  RewritePatternSet patterns(op->getContext());
+  populateAffineToStdConversionPatterns(patterns);
+  return applyPatternsGreedily(op, std::move(patterns));
 }
 
 } // namespace keratin::lower

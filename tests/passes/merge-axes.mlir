@@ -148,3 +148,26 @@ func.func @view(%x: tensor<?x4x6xf32>, %w: tensor<6x2x3xf32>) -> tensor<?x2x3xf3
   } -> tensor<?x2x3xf32>
   return %q : tensor<?x2x3xf32>
 }
+
+// -----
+
+#both = affine_map<(h, d) -> (h, d)>
+#none = affine_map<(h, d) -> ()>
+
+// A number has no columns, but two axes to sum over.
+// CHECK-LABEL: func @number(
+// CHECK:         linalg.generic {{.+}} iterator_types = ["reduction"]
+// CHECK-SAME:      ins(%{{.+}}, %{{.+}} : tensor<60xf32>, tensor<60xf32>) outs(%{{.+}} : tensor<f32>)
+func.func @number(%x: tensor<3x20xf32>, %y: tensor<3x20xf32>) -> tensor<f32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<f32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
+  %p = linalg.generic {indexing_maps = [#both, #both, #none], iterator_types = ["reduction", "reduction"]}
+    ins(%x, %y : tensor<3x20xf32>, tensor<3x20xf32>) outs(%f : tensor<f32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %0 = arith.mulf %a, %c : f32
+    %1 = arith.addf %0, %o : f32
+    linalg.yield %1 : f32
+  } -> tensor<f32>
+  return %p : tensor<f32>
+}

@@ -106,3 +106,62 @@ func.func @two_batches(%x: tensor<?x4xf32>) -> (tensor<?x4xf32> {ktn.name = "bot
   %both = tensor.empty(%rows) : tensor<?x4xf32>
   return %both : tensor<?x4xf32>
 }
+
+// -----
+
+// Only a loop over bands has turns of which a thread has the first.
+func.func @starts_outside(%x: tensor<1x4x4xf32>) -> tensor<1x4x4xf32> {
+  %e = tensor.empty() : tensor<1x4x4xf32>
+  %m = builtin.unrealized_conversion_cast %e : tensor<1x4x4xf32> to memref<1x4x4xf32>
+  // expected-error @+1 {{begins no turn of a loop over bands}}
+  call @kernel.fill(%m) {ktn.start = {apart = 0 : i64, bands = 0 : i64, moved = 0 : i64, steps = array<i64>}} : (memref<1x4x4xf32>) -> ()
+  %r = builtin.unrealized_conversion_cast %m : memref<1x4x4xf32> to tensor<1x4x4xf32>
+  return %r : tensor<1x4x4xf32>
+}
+func.func private @kernel.fill(%out: memref<1x4x4xf32>) attributes {ktn.kernel = "fill"} {
+  return
+}
+
+// -----
+
+// More rows are moved than lie between two turns.
+func.func @moves_too_much(%x: tensor<1x4x4xf32>) -> tensor<8x4x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %all = tensor.empty() : tensor<8x4x4xf32>
+  %r = scf.for %i = %c0 to %c8 step %c1 iter_args(%a = %all) -> (tensor<8x4x4xf32>) {
+    %e = tensor.empty() : tensor<1x4x4xf32>
+    %m = builtin.unrealized_conversion_cast %e : tensor<1x4x4xf32> to memref<1x4x4xf32>
+    // expected-error @+1 {{begins no turn of a loop over bands}}
+    func.call @kernel.fill(%m) {ktn.start = {apart = 1 : i64, bands = 0 : i64, moved = 2 : i64, steps = array<i64: 1, 0, -1>}} : (memref<1x4x4xf32>) -> ()
+    %p = builtin.unrealized_conversion_cast %m : memref<1x4x4xf32> to tensor<1x4x4xf32>
+    %n = tensor.insert_slice %p into %a[%i, 0, 0] [1, 4, 4] [1, 1, 1] : tensor<1x4x4xf32> into tensor<8x4x4xf32>
+    scf.yield %n : tensor<8x4x4xf32>
+  } {ktn.bands = {name = "bands", pieces = 1 : i64}}
+  return %r : tensor<8x4x4xf32>
+}
+func.func private @kernel.fill(%out: memref<1x4x4xf32>) attributes {ktn.kernel = "fill"} {
+  return
+}
+
+// -----
+
+// What is moved has no place that is known.
+func.func @moves_nothing(%x: tensor<1x4x4xf32>) -> tensor<8x4x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %all = tensor.empty() : tensor<8x4x4xf32>
+  %r = scf.for %i = %c0 to %c8 step %c1 iter_args(%a = %all) -> (tensor<8x4x4xf32>) {
+    %e = tensor.empty() : tensor<1x4x4xf32>
+    %m = builtin.unrealized_conversion_cast %e : tensor<1x4x4xf32> to memref<1x4x4xf32>
+    // expected-error @+1 {{makes no rows that could be moved}}
+    func.call @kernel.other(%m) {ktn.start = {apart = 1 : i64, bands = 0 : i64, moved = 1 : i64, steps = array<i64: 1, 0, -1>}} : (memref<1x4x4xf32>) -> ()
+    %p = builtin.unrealized_conversion_cast %m : memref<1x4x4xf32> to tensor<1x4x4xf32>
+    %n = tensor.insert_slice %p into %a[%i, 0, 0] [1, 4, 4] [1, 1, 1] : tensor<1x4x4xf32> into tensor<8x4x4xf32>
+    scf.yield %n : tensor<8x4x4xf32>
+  } {ktn.bands = {name = "bands", pieces = 1 : i64}}
+  return %r : tensor<8x4x4xf32>
+}
+func.func private @kernel.other(memref<1x4x4xf32>) attributes {ktn.kernel = "fill"}
