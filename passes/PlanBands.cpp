@@ -136,15 +136,21 @@ LogicalResult PlanRewriter::emitTurns(scf::ForOp loop, Value from, Value to,
   return emit(*loop.getBody());
 }
 
+/// Bytes of a row of images of `type`, whose extents are known.
+static int64_t bytesOfRow(MemRefType type) {
+  int64_t bytes = elementBytes(type.getElementType());
+  for (int64_t extent : type.getShape().drop_front(2))
+    bytes *= extent;
+  return bytes;
+}
+
 /// Moves `count` rows to `destination`, and on from there, from where the turn
 /// before has computed them, `apart` rows farther back.
 void PlanRewriter::moveRows(Value destination, int64_t count, Value apart) {
   Location loc = destination.getLoc();
   auto type = cast<MemRefType>(destination.getType());
   const Place &place = *plan.find(destination);
-  int64_t row = elementBytes(type.getElementType());
-  for (int64_t extent : type.getShape().drop_front(2))
-    row *= extent;
+  int64_t row = bytesOfRow(type);
   auto viewOf = [&](Value offset) {
     return viewAt(baseOf(plan.bufferAt(place)), offset,
                   MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
@@ -200,9 +206,15 @@ LogicalResult PlanRewriter::emitStart(func::CallOp call,
       start->moved > 0 ? onlyDestination(call) : std::nullopt;
   auto type = made ? dyn_cast<MemRefType>(call.getOperand(*made).getType())
                    : MemRefType();
-  if (start->moved > 0 &&
-      (!type || !type.hasStaticShape() || !type.getLayout().isIdentity() ||
-       type.getRank() < 3))
+  auto canMove = [&] {
+    if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity() ||
+        type.getRank() < 3 || type.getNumElements() == 0)
+      return false;
+    const Buffer &buffer = plan.bufferAt(*plan.find(call.getOperand(*made)));
+    return buffer.bytes.isStatic() &&
+           start->moved <= buffer.bytes.fixed / bytesOfRow(type);
+  };
+  if (start->moved > 0 && !canMove())
     return call.emitOpError("makes no rows that could be moved");
   auto [begins, apart] = beginsAnew(loop, *start);
   auto choice = scf::IfOp::create(b, call.getLoc(), begins,

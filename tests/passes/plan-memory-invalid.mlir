@@ -165,3 +165,28 @@ func.func @moves_nothing(%x: tensor<1x4x4xf32>) -> tensor<8x4x4xf32> {
   return %r : tensor<8x4x4xf32>
 }
 func.func private @kernel.other(memref<1x4x4xf32>) attributes {ktn.kernel = "fill"}
+
+// -----
+
+// Nor more rows than the buffer has.
+func.func @moves_more_than_all(%x: tensor<1x4x4xf32>) -> tensor<8x4x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %all = tensor.empty() : tensor<8x4x4xf32>
+  %r = scf.for %i = %c0 to %c8 step %c1 iter_args(%a = %all) -> (tensor<8x4x4xf32>) {
+    %e = tensor.empty() : tensor<1x4x4xf32>
+    %m = builtin.unrealized_conversion_cast %e : tensor<1x4x4xf32> to memref<1x4x4xf32>
+    // expected-error @+1 {{makes no rows that could be moved}}
+    func.call @kernel.make(%m) {ktn.start = {apart = 9223372036854775807 : i64, bands = 0 : i64, moved = 9223372036854775807 : i64, steps = array<i64: 1, 0, -1>}} : (memref<1x4x4xf32>) -> ()
+    %p = builtin.unrealized_conversion_cast %m : memref<1x4x4xf32> to tensor<1x4x4xf32>
+    %n = tensor.insert_slice %p into %a[%i, 0, 0] [1, 4, 4] [1, 1, 1] : tensor<1x4x4xf32> into tensor<8x4x4xf32>
+    scf.yield %n : tensor<8x4x4xf32>
+  } {ktn.bands = {name = "bands", pieces = 1 : i64}}
+  return %r : tensor<8x4x4xf32>
+}
+func.func private @kernel.make(%out: memref<1x4x4xf32>) attributes {ktn.kernel = "fill"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%out : memref<1x4x4xf32>)
+  return
+}
