@@ -349,7 +349,8 @@ void TileEmitter::prefetchRows() {
                              /*isDataCache=*/true);
 }
 
-/// The block behind `number`; behind the last one comes the first.
+/// The block behind `number`; behind the last one comes the first, where that
+/// is read again.
 void TileEmitter::findNextBlock(Value number) {
   ArrayRef<int64_t> shape =
       cast<ShapedType>(kernel.memrefOf(tiling.blocked->get()).getType())
@@ -385,7 +386,12 @@ void TileEmitter::findNextBlock(Value number) {
     add(next, shape[outside]);
     isLast = isEnd(
         place, kernel.index(llvm::product_of(shape.take_front(outside + 1))));
-    nextBlock = arith::SelectOp::create(b, loc, isLast, kernel.index(0), place);
+    // Weights are in memory in the order of calls: behind the last of these are
+    // those of the next product.
+    nextBlock = place;
+    if (!once || tiling.panel)
+      nextBlock =
+          arith::SelectOp::create(b, loc, isLast, kernel.index(0), place);
   }
   // Behind the last column is the next block of the reduction.
   nextStart = {};

@@ -670,6 +670,35 @@ func.func private @streamed(%x: tensor<512x512xf32>, %w: tensor<512x768xf32> {kt
 
 // -----
 
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// Where each block is read once, the last one is followed by the weights of the
+// next product: in memory they are behind it.
+// CHECK-LABEL: func private @read_once(
+// CHECK-SAME:    memref<64x512xf32>, %[[W:[^:]+]]: memref<16x512x48xf32>
+// CHECK:         %[[FLAT:.+]] = memref.collapse_shape %[[W]] {{.+}} into memref<393216xf32>
+// CHECK:         scf.for %[[BLOCK:.+]] = %c0 to %c16 step %c1 {
+// CHECK:           %[[NEXT:.+]] = arith.addi %[[BLOCK]], %c1
+// CHECK-NOT:       arith.select
+// CHECK:           arith.muli %[[NEXT]], %c24576
+// CHECK:           memref.prefetch %[[FLAT]][%{{.+}}], read, locality<2>, data
+func.func private @read_once(%x: tensor<64x512xf32>, %w: tensor<512x768xf32> {ktn.constant}, %out: tensor<64x768xf32>) -> tensor<64x768xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<64x768xf32>) -> tensor<64x768xf32>
+  %sum = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<64x512xf32>, tensor<512x768xf32>) outs(%start : tensor<64x768xf32>) {
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<64x768xf32>
+  return %sum : tensor<64x768xf32>
+}
+
+// -----
+
 // What is computed from gates of another row is not computed in tiles of gates.
 // No other emitter takes it, and the kind of the kernel says so.
 // CHECK-LABEL: func private @gates_of_other_rows(
