@@ -2,15 +2,19 @@
 //
 // One pool for the process. A call offers its work to the first few workers, a
 // seat for each; they take their seat, then parts of the work, and leave; the
-// caller does parts too, withdraws the offer when no part is left, and waits
-// for those who have a seat. Workers look for work for a while before they
-// sleep, for the next kernel of a model comes soon.
+// caller does parts too, withdraws what was offered to who has not come when no
+// part is left, and waits for the others. Workers look for work for a while
+// before they sleep, for the next kernel of a model comes soon.
 //
 // Each thread has a range of the parts, the same share of any work: what it
 // wrote as the rows of one kernel is still in its cache when it reads them as
 // the rows of the next. It takes most of what is left of its range at a time,
 // since what a call reads first is in no cache near. Who has none left takes
 // from the ends of the others' ranges.
+//
+// Kernels of a model may take a few microseconds, and a line of a cache some
+// 0.1 from core to core: all that a worker is told is in the one line that it
+// looks at, and no line is written by all of them.
 //
 // Nobody waits for the pool: a call from inside of a task, or while another
 // thread has the pool, does its work itself. There are never more threads at
@@ -37,43 +41,42 @@ enum {
   patience_nanoseconds = 1000000,
   /// Where a thread has no more parts than these, it does them in one call.
   at_once = 2,
+  /// Whose ranges a worker looks at when its own is done; the caller looks at
+  /// all.
+  neighbours = 8,
   /// Kernels keep panels and rows on the stack.
   stack_bytes = 8 << 20,
-  /// What threads write all the time has a cache line of its own.
-  line = 64
+  /// What threads write all the time has cache lines of its own, which come in
+  /// pairs.
+  line = 128
 };
 
-// What is offered: the number of the offer in the upper half, so that no two
-// look alike, then the workers that it is for, 1 to this number, then the seats
-// taken. Each takes one seat at most: its range is that of its own number. A
-// change of the offer's number is what workers wait for.
-static _Alignas(line) _Atomic uint64_t offer;
-static const uint64_t one_offer = (uint64_t)1 << 32, one_worker = 1 << 16,
-                      one_taken = 1;
-static uint32_t number_of(uint64_t state) { return (uint32_t)(state >> 32); }
-static uint32_t workers_of(uint64_t state) { return state >> 16 & 0xFFFF; }
-static uint32_t taken_of(uint64_t state) { return state & 0xFFFF; }
-
-// The work of the offer. Written by who holds the pool while no seat is taken.
-static _Alignas(line) struct {
+// A piece of work, and what threads need to know to share it.
+typedef struct {
   ktn_task_t task;
   void *work;
   int64_t count;
   int64_t unit; // of ranges, in parts: 1 but for numbers that they cannot hold
   int threads;
-} job;
+} job_t;
 
-// What is left of the range of each thread, in units: its end in the upper
-// half, its begin in the lower.
-static struct {
-  _Alignas(line) _Atomic uint64_t left;
-} ranges[KTN_MAX_THREADS];
-static _Alignas(line) _Atomic int open_ranges; // that are not empty
+enum { seat_empty, seat_offered, seat_taken, seat_closed };
+
+// The seat of a thread; that of number 0 is the caller's, of which only `left`
+// is used. The caller writes a seat while it is empty, its worker takes it when
+// it is offered and empties it.
+typedef struct {
+  _Alignas(line) _Atomic int state;
+  // What is left of the range of the thread, in units: its end in the upper
+  // half, its begin in the lower.
+  _Atomic uint64_t left;
+  job_t job;
+} seat_t;
+static seat_t seats[KTN_MAX_THREADS];
 
 static atomic_flag held = ATOMIC_FLAG_INIT; // by a caller
 static pthread_t workers[KTN_MAX_THREADS];  // of who holds the pool
 static int num_workers;
-static _Atomic int stopping;
 
 static _Atomic int32_t wanted_threads; // 0: the default
 
@@ -157,30 +160,32 @@ static uint64_t range_of(uint64_t begin, uint64_t end) {
   return end << 32 | begin;
 }
 
-static void open_all_ranges(void) {
-  uint64_t units = (uint64_t)((job.count - 1) / job.unit + 1);
-  uint64_t threads = (uint64_t)job.threads;
-  atomic_store_explicit(&open_ranges, job.threads, memory_order_relaxed);
-  // No range is empty: there are no more threads than units.
-  for (uint64_t thread = 0; thread < threads; ++thread)
-    atomic_store_explicit(
-        &ranges[thread].left,
-        range_of(units * thread / threads, units * (thread + 1) / threads),
-        memory_order_relaxed);
+static void do_units(const job_t *job, uint64_t from, uint64_t to) {
+  int64_t first = (int64_t)from * job->unit, last = (int64_t)to * job->unit;
+  job->task(job->work, first, last < job->count ? last : job->count);
+}
+
+// Where the range of `thread` begins.
+static uint64_t begin_of(const job_t *job, int thread) {
+  uint64_t units = (uint64_t)((job->count - 1) / job->unit + 1);
+  return units * (uint64_t)thread / (uint64_t)job->threads;
+}
+
+// Whether threads do their parts in one call each, and take none of others.
+static int is_at_once(const job_t *job) {
+  return job->count <= at_once * job->threads;
 }
 
 // Does parts of the range of `thread` until none are left: from its begin on if
 // it is one's own, and else from its end.
-static void do_range(int thread, int is_own) {
-  _Atomic uint64_t *range = &ranges[thread].left;
+static void do_range(const job_t *job, int thread, int is_own) {
+  _Atomic uint64_t *range = &seats[thread].left;
   uint64_t state = atomic_load_explicit(range, memory_order_relaxed);
   for (;;) {
     uint64_t begin = state & UINT32_MAX, end = state >> 32, left = end - begin;
     if (left == 0)
       return;
-    uint64_t taken = is_own ? left * 3 / 4 : left / 2;
-    if (is_own && job.count <= at_once * job.threads)
-      taken = left;
+    uint64_t taken = left * (is_own ? 3 : 2) / 4;
     if (taken == 0)
       taken = 1;
     uint64_t from = is_own ? begin : end - taken;
@@ -189,85 +194,78 @@ static void do_range(int thread, int is_own) {
     if (!atomic_compare_exchange_weak_explicit(
             range, &state, rest, memory_order_relaxed, memory_order_relaxed))
       continue;
-    if (taken == left)
-      atomic_fetch_sub_explicit(&open_ranges, 1, memory_order_relaxed);
-    int64_t first = (int64_t)from * job.unit;
-    int64_t last = (int64_t)(from + taken) * job.unit;
-    job.task(job.work, first, last < job.count ? last : job.count);
+    do_units(job, from, from + taken);
     state = atomic_load_explicit(range, memory_order_relaxed);
   }
 }
 
-static void do_parts(int thread) {
-  int threads = job.threads;
-  for (int other = 0; other < threads; ++other) {
-    if (atomic_load_explicit(&open_ranges, memory_order_relaxed) == 0)
-      return;
-    do_range((thread + other) % threads, other == 0);
+// Does the parts of `thread`, then those that are left of the next threads, as
+// many as `others`.
+static void do_parts(const job_t *job, int thread, int others) {
+  if (is_at_once(job)) {
+    do_units(job, begin_of(job, thread), begin_of(job, thread + 1));
+    return;
   }
+  do_range(job, thread, /*is_own=*/1);
+  for (int next = 1; next < job->threads && next <= others; ++next)
+    do_range(job, (thread + next) % job->threads, /*is_own=*/0);
 }
 
-// The state of an offer that is not the one of number `seen`.
-static uint64_t wait_for_offer(uint32_t seen) {
-  uint64_t state;
+// Takes the seat if it is offered. Workers try that in place of looking, so
+// that the line comes once, for writing.
+static int try_to_take(seat_t *seat) {
+  int state = seat_offered;
+  return atomic_compare_exchange_strong(&seat->state, &state, seat_taken);
+}
+
+// Takes the seat when it is offered; false when it is closed.
+static int wait_for_offer(seat_t *seat) {
   struct timespec since;
   int look = 0;
   do {
-    state = atomic_load(&offer);
-    if (number_of(state) != seen)
-      return state;
-  } while (look_again(look++, &since));
+    if (try_to_take(seat))
+      return 1;
+  } while (atomic_load_explicit(&seat->state, memory_order_relaxed) !=
+               seat_closed &&
+           look_again(look++, &since));
   pthread_mutex_lock(&lock);
   atomic_fetch_add(&sleeping_workers, 1);
-  while (state = atomic_load(&offer), number_of(state) == seen)
+  int taken;
+  while (taken = try_to_take(seat),
+         !taken && atomic_load(&seat->state) != seat_closed)
     pthread_cond_wait(&offered, &lock);
   atomic_fetch_sub(&sleeping_workers, 1);
   pthread_mutex_unlock(&lock);
-  return state;
+  return taken;
 }
 
-static void leave_seat(void) {
-  uint64_t state = atomic_fetch_sub(&offer, one_taken) - one_taken;
-  if (taken_of(state) != 0 || workers_of(state) != 0 ||
-      !atomic_load(&caller_sleeps))
+static void leave(seat_t *seat) {
+  atomic_store(&seat->state, seat_empty);
+  if (!atomic_load(&caller_sleeps))
     return;
   pthread_mutex_lock(&lock);
   pthread_cond_signal(&left);
   pthread_mutex_unlock(&lock);
 }
 
-// What a worker starts with.
-typedef struct {
-  int thread;    // its number; that of callers is 0
-  uint32_t seen; // the offer that it did not see
-} start_t;
-static start_t starts[KTN_MAX_THREADS];
-
-static void *worker_main(void *start) {
-  int thread = ((const start_t *)start)->thread;
-  uint32_t seen = ((const start_t *)start)->seen;
+static void *worker_main(void *own) {
+  seat_t *seat = own;
+  int thread = (int)(seat - seats);
   in_task = 1; // what a task calls runs here
-  for (;;) {
-    uint64_t state = wait_for_offer(seen);
-    if (atomic_load(&stopping))
-      return NULL;
-    seen = number_of(state);
-    while (number_of(state) == seen && (uint32_t)thread <= workers_of(state))
-      if (atomic_compare_exchange_weak(&offer, &state, state + one_taken)) {
-        do_parts(thread);
-        leave_seat();
-        break;
-      }
+  while (wait_for_offer(seat)) {
+    do_parts(&seat->job, thread, neighbours);
+    leave(seat);
   }
+  return NULL;
 }
 
 // In the child of a fork there are no workers, and nobody holds anything.
 static void forget_workers(void) {
   num_workers = 0;
-  atomic_store(&offer, 0);
+  for (int thread = 0; thread < KTN_MAX_THREADS; ++thread)
+    atomic_store(&seats[thread].state, seat_empty);
   atomic_store(&sleeping_workers, 0);
   atomic_store(&caller_sleeps, 0);
-  atomic_store(&stopping, 0);
   lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
   offered = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
@@ -290,21 +288,16 @@ static void start_workers(int number) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  uint32_t seen = number_of(atomic_load(&offer));
-  while (num_workers < number) {
-    start_t *start = &starts[num_workers];
-    *start = (start_t){num_workers + 1, seen};
-    if (pthread_create(&workers[num_workers], &attributes, worker_main,
-                       start) != 0)
-      break;
+  while (num_workers < number &&
+         pthread_create(&workers[num_workers], &attributes, worker_main,
+                        &seats[num_workers + 1]) == 0)
     ++num_workers;
-  }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
 }
 
 static void wake_workers(void) {
-  if (atomic_load(&sleeping_workers) == 0)
+  if (atomic_load_explicit(&sleeping_workers, memory_order_relaxed) == 0)
     return;
   pthread_mutex_lock(&lock);
   pthread_cond_broadcast(&offered);
@@ -315,12 +308,15 @@ static void wake_workers(void) {
 __attribute__((destructor)) static void stop_workers(void) {
   if (in_task || atomic_flag_test_and_set(&held))
     return;
-  atomic_store(&stopping, 1);
-  atomic_fetch_add(&offer, one_offer);
-  wake_workers();
-  while (num_workers > 0)
-    pthread_join(workers[--num_workers], NULL);
-  atomic_store(&stopping, 0);
+  for (int worker = 1; worker <= num_workers; ++worker)
+    atomic_store(&seats[worker].state, seat_closed);
+  pthread_mutex_lock(&lock);
+  pthread_cond_broadcast(&offered);
+  pthread_mutex_unlock(&lock);
+  for (; num_workers > 0; --num_workers) {
+    pthread_join(workers[num_workers - 1], NULL);
+    atomic_store(&seats[num_workers].state, seat_empty);
+  }
   atomic_flag_clear(&held);
 }
 
@@ -328,16 +324,38 @@ __attribute__((destructor)) static void stop_workers(void) {
 // Callers
 //===----------------------------------------------------------------------===//
 
-static void wait_for_taken_seats(void) {
+static void open_range(const job_t *job, int thread) {
+  uint64_t begin = begin_of(job, thread), end = begin_of(job, thread + 1);
+  atomic_store_explicit(&seats[thread].left, range_of(begin, end),
+                        memory_order_relaxed);
+}
+
+static void offer(const job_t *job, int thread) {
+  seats[thread].job = *job;
+  atomic_store_explicit(&seats[thread].state, seat_offered,
+                        memory_order_release);
+}
+
+// Waits until the worker of `thread` has left; does the work that is left of it
+// if it has not come.
+static void wait_for(const job_t *job, int thread) {
+  seat_t *seat = &seats[thread];
+  int state = atomic_load(&seat->state);
+  if (state == seat_offered &&
+      atomic_compare_exchange_strong(&seat->state, &state, seat_empty)) {
+    if (is_at_once(job)) // else nothing is left
+      do_units(job, begin_of(job, thread), begin_of(job, thread + 1));
+    return;
+  }
   struct timespec since;
   int look = 0;
   do {
-    if (taken_of(atomic_load(&offer)) == 0)
+    if (atomic_load(&seat->state) == seat_empty)
       return;
   } while (look_again(look++, &since));
   pthread_mutex_lock(&lock);
   atomic_store(&caller_sleeps, 1);
-  while (taken_of(atomic_load(&offer)) != 0)
+  while (atomic_load(&seat->state) != seat_empty)
     pthread_cond_wait(&left, &lock);
   atomic_store(&caller_sleeps, 0);
   pthread_mutex_unlock(&lock);
@@ -354,21 +372,20 @@ void ktn_parallel_for(ktn_task_t task, void *work, int64_t count) {
     return;
   }
   start_workers((int)threads - 1);
-  job.task = task;
-  job.work = work;
-  job.count = count;
-  job.unit = (count - 1) / UINT32_MAX + 1;
-  job.threads = (int)threads;
-  open_all_ranges();
-  uint64_t number = number_of(atomic_load(&offer)) + (uint64_t)1;
-  atomic_store(&offer,
-               number * one_offer + (uint64_t)(threads - 1) * one_worker);
+  job_t job = {task, work, count, (count - 1) / UINT32_MAX + 1, (int)threads};
+  // No range is empty: there are no more threads than units.
+  for (int thread = 0; thread < job.threads && !is_at_once(&job); ++thread)
+    open_range(&job, thread);
+  for (int thread = 1; thread < job.threads; ++thread)
+    offer(&job, thread);
+  // Who sleeps has seen the offers, or is seen.
+  atomic_thread_fence(memory_order_seq_cst);
   wake_workers();
 
   in_task = 1;
-  do_parts(0);
+  do_parts(&job, 0, job.threads);
+  for (int thread = 1; thread < job.threads; ++thread)
+    wait_for(&job, thread);
   in_task = 0;
-  atomic_fetch_and(&offer, ~((uint64_t)0xFFFF * one_worker));
-  wait_for_taken_seats();
   atomic_flag_clear(&held);
 }
