@@ -142,6 +142,8 @@ void PlanRewriter::takePlacedWeights() {
   weightsBytes = total.getInt();
 }
 
+/// Where a constant is: behind those of the calls before. Products ask for what
+/// follows their own.
 int64_t PlanRewriter::addWeight(ElementsAttr value, DictionaryAttr packed,
                                 int64_t bytes) {
   auto [it, isNew] = weights.try_emplace({value, packed});
