@@ -85,7 +85,8 @@ static _Atomic int32_t wanted_threads; // 0: the default
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t offered = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
-static _Atomic int sleeping_workers, caller_sleeps;
+static _Atomic int caller_sleeps;
+static _Atomic char sleeps[KTN_MAX_THREADS]; // the worker of a seat
 
 static _Thread_local int in_task;
 
@@ -171,7 +172,7 @@ static uint64_t begin_of(const job_t *job, int thread) {
   return units * (uint64_t)thread / (uint64_t)job->threads;
 }
 
-// Whether threads do their parts in one call each, and take none of others.
+// Whether threads do their parts in one call each.
 static int is_at_once(const job_t *job) {
   return job->count <= at_once * job->threads;
 }
@@ -199,16 +200,33 @@ static void do_range(const job_t *job, int thread, int is_own) {
   }
 }
 
-// Does the parts of `thread`, then those that are left of the next threads, as
-// many as `others`.
+// Takes back the offer of a seat that nobody has taken; false if there is none.
+static int withdraw(seat_t *seat) {
+  int state = seat_offered;
+  return atomic_load_explicit(&seat->state, memory_order_relaxed) == state &&
+         atomic_compare_exchange_strong(&seat->state, &state, seat_empty);
+}
+
+// Does all parts of `thread` in one call.
+static void do_share(const job_t *job, int thread) {
+  do_units(job, begin_of(job, thread), begin_of(job, thread + 1));
+}
+
+// Does the parts of `thread`, then those of the next threads, as many as
+// `others`: what is left of their ranges, or all, of who has not come.
 static void do_parts(const job_t *job, int thread, int others) {
-  if (is_at_once(job)) {
-    do_units(job, begin_of(job, thread), begin_of(job, thread + 1));
-    return;
+  int together = is_at_once(job);
+  if (together)
+    do_share(job, thread);
+  else
+    do_range(job, thread, /*is_own=*/1);
+  for (int next = 1; next < job->threads && next <= others; ++next) {
+    int other = (thread + next) % job->threads;
+    if (!together)
+      do_range(job, other, /*is_own=*/0);
+    else if (withdraw(&seats[other]))
+      do_share(job, other);
   }
-  do_range(job, thread, /*is_own=*/1);
-  for (int next = 1; next < job->threads && next <= others; ++next)
-    do_range(job, (thread + next) % job->threads, /*is_own=*/0);
 }
 
 // Takes the seat if it is offered. Workers try that in place of looking, so
@@ -229,12 +247,12 @@ static int wait_for_offer(seat_t *seat) {
                seat_closed &&
            look_again(look++, &since));
   pthread_mutex_lock(&lock);
-  atomic_fetch_add(&sleeping_workers, 1);
+  atomic_store(&sleeps[seat - seats], 1);
   int taken;
   while (taken = try_to_take(seat),
          !taken && atomic_load(&seat->state) != seat_closed)
     pthread_cond_wait(&offered, &lock);
-  atomic_fetch_sub(&sleeping_workers, 1);
+  atomic_store(&sleeps[seat - seats], 0);
   pthread_mutex_unlock(&lock);
   return taken;
 }
@@ -262,9 +280,10 @@ static void *worker_main(void *own) {
 // In the child of a fork there are no workers, and nobody holds anything.
 static void forget_workers(void) {
   num_workers = 0;
-  for (int thread = 0; thread < KTN_MAX_THREADS; ++thread)
+  for (int thread = 0; thread < KTN_MAX_THREADS; ++thread) {
     atomic_store(&seats[thread].state, seat_empty);
-  atomic_store(&sleeping_workers, 0);
+    atomic_store(&sleeps[thread], 0);
+  }
   atomic_store(&caller_sleeps, 0);
   lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
   offered = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
@@ -296,8 +315,13 @@ static void start_workers(int number) {
   pthread_attr_destroy(&attributes);
 }
 
-static void wake_workers(void) {
-  if (atomic_load_explicit(&sleeping_workers, memory_order_relaxed) == 0)
+// Wakes those of the first threads that sleep.
+static void wake_workers(int threads) {
+  int thread = 1;
+  while (thread < threads &&
+         !atomic_load_explicit(&sleeps[thread], memory_order_relaxed))
+    ++thread;
+  if (thread == threads)
     return;
   pthread_mutex_lock(&lock);
   pthread_cond_broadcast(&offered);
@@ -336,17 +360,10 @@ static void offer(const job_t *job, int thread) {
                         memory_order_release);
 }
 
-// Waits until the worker of `thread` has left; does the work that is left of it
-// if it has not come.
-static void wait_for(const job_t *job, int thread) {
-  seat_t *seat = &seats[thread];
-  int state = atomic_load(&seat->state);
-  if (state == seat_offered &&
-      atomic_compare_exchange_strong(&seat->state, &state, seat_empty)) {
-    if (is_at_once(job)) // else nothing is left
-      do_units(job, begin_of(job, thread), begin_of(job, thread + 1));
+// Waits until the worker of a seat has left, if it has come: no part is left.
+static void wait_for(seat_t *seat) {
+  if (withdraw(seat))
     return;
-  }
   struct timespec since;
   int look = 0;
   do {
@@ -380,12 +397,12 @@ void ktn_parallel_for(ktn_task_t task, void *work, int64_t count) {
     offer(&job, thread);
   // Who sleeps has seen the offers, or is seen.
   atomic_thread_fence(memory_order_seq_cst);
-  wake_workers();
+  wake_workers(job.threads);
 
   in_task = 1;
   do_parts(&job, 0, job.threads);
   for (int thread = 1; thread < job.threads; ++thread)
-    wait_for(&job, thread);
+    wait_for(&seats[thread]);
   in_task = 0;
   atomic_flag_clear(&held);
 }
