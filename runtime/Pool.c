@@ -63,8 +63,9 @@ typedef struct {
 enum { seat_empty, seat_offered, seat_taken, seat_closed };
 
 // The seat of a thread; that of number 0 is the caller's, of which only `left`
-// is used. The caller writes a seat while it is empty, its worker takes it when
-// it is offered and empties it.
+// is used. The caller writes a seat while it is empty and offers it. Its worker
+// takes it and empties it when it leaves, or somebody else who is at work takes
+// back the offer, and does the parts: nobody leaves before that is done.
 typedef struct {
   _Alignas(line) _Atomic int state;
   // What is left of the range of the thread, in units: its end in the upper
