@@ -397,7 +397,8 @@ double Planner::pickTile(WinogradPlan &plan) const {
 
 /// The smallest block of nearly the least cost.
 WinogradPlan Planner::plan(int64_t m) const {
-  constexpr int64_t fewestTiles = 16, mostTiles = 128;
+  constexpr int64_t mostTiles = 128;
+  int64_t fewestTiles = inParts ? 12 : 16;
   constexpr double nearly = 1.02;
   WinogradPlan plan, best;
   plan.conv = conv;
@@ -411,6 +412,9 @@ WinogradPlan Planner::plan(int64_t m) const {
   for (int64_t block = std::min(tiles, mostTiles);
        block >= std::min(tiles, fewestTiles); --block) {
     plan.block = block;
+    // Of so many blocks the most equal ones: threads are to end together.
+    if (inParts && int64_t(llvm::divideCeil(tiles, blocksOf(plan))) != block)
+      continue;
     double cost = pickTile(plan);
     leastCost = std::min(leastCost, cost);
     if (cost > nearly * leastCost && bestCost <= nearly * leastCost)

@@ -179,3 +179,35 @@ func.func private @turns(%x: tensor<1x10x10x256xf32>, %g: tensor<3x3x256x512xf32
   } -> tensor<1x8x8x512xf32>
   return %sum : tensor<1x8x8x512xf32>
 }
+
+// -----
+
+#x = affine_map<(n, h, w, k, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
+#y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
+
+// 49 tiles are 13, 13, 13 and 10, so that two threads have about as many, and
+// four. One thread has 20, 20 and 9.
+// CHECK-LABEL: func private @blocks(
+// CHECK:         scf.for %{{.+}} = %c0 to %c49 step %c20
+// PARTS-LABEL: func private @blocks(
+// PARTS-SAME:    ktn.parts = 4 : i64, passthrough = ["ktn-parts", "ktn-piece"]
+// PARTS:         scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c13
+func.func @calls_blocks(%x: tensor<1x30x30x128xf32>) -> tensor<1x28x28x32xf32> {
+  %g = arith.constant dense<1.0> : tensor<3x3x128x32xf32>
+  %out = tensor.empty() : tensor<1x28x28x32xf32>
+  %y = call @blocks(%x, %g, %out) {ktn.flops = array<i64: 57802752, 0>, ktn.bytes = array<i64: 709000, 0>} : (tensor<1x30x30x128xf32>, tensor<3x3x128x32xf32>, tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xf32>
+  return %y : tensor<1x28x28x32xf32>
+}
+func.func private @blocks(%x: tensor<1x30x30x128xf32>, %g: tensor<3x3x128x32xf32> {ktn.constant}, %out: tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<1x30x30x128xf32>, tensor<3x3x128x32xf32>) outs(%start : tensor<1x28x28x32xf32>) {
+  ^bb0(%in: f32, %w: f32, %s: f32):
+    %p = arith.mulf %in, %w : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x28x28x32xf32>
+  return %sum : tensor<1x28x28x32xf32>
+}
