@@ -30,6 +30,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -74,6 +75,8 @@ typedef struct {
   job_t job;
 } seat_t;
 static seat_t seats[KTN_MAX_THREADS];
+_Static_assert(offsetof(seat_t, job) + sizeof(job_t) <= 64,
+               "what a worker is told is in one line");
 
 static atomic_flag held = ATOMIC_FLAG_INIT; // by a caller
 static pthread_t workers[KTN_MAX_THREADS];  // of who holds the pool
@@ -204,7 +207,8 @@ static void do_range(const job_t *job, int thread, int is_own) {
 // Takes back the offer of a seat that nobody has taken; false if there is none.
 static int withdraw(seat_t *seat) {
   int state = seat_offered;
-  return atomic_load_explicit(&seat->state, memory_order_relaxed) == state &&
+  return atomic_load_explicit(&seat->state, memory_order_relaxed) ==
+             seat_offered &&
          atomic_compare_exchange_strong(&seat->state, &state, seat_empty);
 }
 

@@ -398,7 +398,8 @@ double Planner::pickTile(WinogradPlan &plan) const {
 /// The smallest block of nearly the least cost.
 WinogradPlan Planner::plan(int64_t m) const {
   constexpr int64_t mostTiles = 128;
-  int64_t fewestTiles = inParts ? 12 : 16;
+  bool areShared = inParts && conv.images;
+  int64_t fewestTiles = areShared ? 12 : 16;
   constexpr double nearly = 1.02;
   WinogradPlan plan, best;
   plan.conv = conv;
@@ -413,7 +414,7 @@ WinogradPlan Planner::plan(int64_t m) const {
        block >= std::min(tiles, fewestTiles); --block) {
     plan.block = block;
     // Of so many blocks the most equal ones: threads are to end together.
-    if (inParts && int64_t(llvm::divideCeil(tiles, blocksOf(plan))) != block)
+    if (areShared && int64_t(llvm::divideCeil(tiles, blocksOf(plan))) != block)
       continue;
     double cost = pickTile(plan);
     leastCost = std::min(leastCost, cost);
