@@ -108,19 +108,21 @@ static Function *taskOf(Function &kernel) {
     arguments.push_back(
         b.CreateLoad(type->getElementType(field),
                      b.CreateStructGEP(type, task->getArg(0), field)));
-  Value *count = arguments.pop_back_val(), *taken = nullptr;
+  Value *count = arguments.pop_back_val(), *taken = nullptr, *piece = nullptr;
+  // The number of a piece is in front of the turn, where there are both.
+  bool inTurns = turnsOf(kernel) > 1;
+  size_t turn = arguments.size() - 1, number = inTurns ? turn - 1 : turn;
   if (kernel.hasFnAttribute(pieceMark)) {
-    taken = b.CreateStructGEP(type, task->getArg(0), arguments.size() - 1);
-    arguments.back() = takePiece(b, taken);
+    taken = b.CreateStructGEP(type, task->getArg(0), unsigned(number));
+    arguments[number] = piece = takePiece(b, taken);
   }
-  if (turnsOf(kernel) > 1)
-    arguments.back() = chooseTurn(
-        b, b.CreateStructGEP(type, task->getArg(0), arguments.size() - 1),
-        count);
+  if (inTurns)
+    arguments[turn] = chooseTurn(
+        b, b.CreateStructGEP(type, task->getArg(0), unsigned(turn)), count);
   arguments.append({task->getArg(1), task->getArg(2), count});
   b.CreateCall(&kernel, arguments);
   if (taken)
-    releasePiece(b, taken, arguments[arguments.size() - 4]);
+    releasePiece(b, taken, piece);
   b.CreateRetVoid();
   return task;
 }

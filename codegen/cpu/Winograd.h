@@ -3,9 +3,10 @@
 // A convolution whose window is 3x3 and moves by one is computed as
 // F(m x m, 3x3) of codegen/cpu/WinogradMath.h: tiles of inputs are transformed,
 // each of the (m+2)^2 positions of a tile is one product [tiles x C] [C x K]
-// with weights that were transformed at compile time, and the products are
-// transformed to m x m outputs. The kernel goes over blocks of tiles whose
-// transforms stay in the second cache.
+// with weights that were transformed at compile time, or are by the kernel
+// where they are not known by then, and the products are transformed to m x m
+// outputs. The kernel goes over blocks of tiles whose transforms stay in the
+// second cache.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_WINOGRAD_H
@@ -17,8 +18,7 @@
 namespace keratin {
 
 /// A root that is a convolution of 3x3 windows: y[n, h, w, k] = sum over kh,
-/// kw, c of x[n, h + kh, w + kw, c] * g[kh, kw, c, k] with constant g. Factors
-/// of bf16 are widened before they are transformed. What is named after an axis
+/// kw, c of x[n, h + kh, w + kw, c] * g[kh, kw, c, k]. Factors of bf16 are widened before they are transformed. What is named after an axis
 /// is the number of its loop.
 struct WindowConv {
   mlir::OpOperand *input, *weights;
@@ -28,6 +28,7 @@ struct WindowConv {
   /// Extents of x; at least height + 2 and width + 2.
   int64_t inputHeight, inputWidth;
   std::optional<int64_t> images; ///< where the number is known
+  bool hasKnownWeights;          ///< constants
 };
 
 /// How it is computed. The transforms of a block of tiles are in a ring of
@@ -64,6 +65,11 @@ struct WinogradPlan {
   int64_t rowStride(int64_t elements) const;
   int64_t sliceStride() const;
   int64_t ringElements() const { return (points() + 1) * sliceStride(); }
+  /// The same of weights that the kernel transforms: [panel][channel][..].
+  int64_t weightStride() const {
+    return panels() * conv.channels * panelWidth() + line;
+  }
+  int64_t weightElements() const { return points() * weightStride(); }
   /// With parts of the positions, products are behind the ring: a slice of
   /// inputs may not have been multiplied when that of products is written.
   int64_t sharedElements() const {

@@ -38,8 +38,9 @@ public:
 private:
   using Then = llvm::function_ref<void(Value)>;
   using AlongVectors = llvm::function_ref<void(Value, unsigned)>;
-  /// Along one axis of a tile.
-  using Transform = SmallVector<Value> (*)(OpBuilder &, Location, ValueRange);
+  /// Along one axis of a tile or window.
+  using Transform =
+      llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, ValueRange)>;
   /// A half-open range of tiles or positions.
   using Range = std::pair<Value, Value>;
 
@@ -49,15 +50,23 @@ private:
   void alongVectors(int64_t extent, AlongVectors body);
 
   void layOut();
+  Value packedWeights();
+  Value ownWeights();
   Value slices(int64_t elements, Value scratch, Value begin);
-  void emitBlocks();
+  Value allTiles();
+  Range shareOfTiles();
+  void emitTurn(int64_t number, Range range,
+                llvm::function_ref<void(Range)> step);
+  void emitBlocks(Range all);
+  void emitBlocksInTurn();
   void emitInTurns();
   void emitBlock(Value firstTile, Value tiles);
+  void transformWeights(Range channels);
   TileCorner cornerOf(Value tile);
   void placeTile(Value tile);
   AffineExpr placeInput(unsigned loop, Value start, int64_t offset,
                         int64_t reach, int64_t extent);
-  void transformTile(Transform transform,
+  void transformTile(int64_t size, Transform transform,
                      llvm::function_ref<Value(int64_t, int64_t)> element,
                      llvm::function_ref<void(int64_t, ValueRange)> then);
   void transformInputs(Value firstTile, Range tiles);
@@ -129,7 +138,8 @@ Value WinogradEmitter::slices(int64_t elements, Value scratch, Value begin) {
       getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
-void WinogradEmitter::layOut() {
+/// Weights that were transformed before.
+Value WinogradEmitter::packedWeights() {
   Value tensor = conv.weights->get();
   auto type = cast<RankedTensorType>(tensor.getType());
   RankedTensorType wanted = transformedType(type, plan.m, plan.panelWidth());
@@ -139,7 +149,26 @@ void WinogradEmitter::layOut() {
       b.getDictionaryAttr(
           {b.getNamedAttr("block", b.getI64IntegerAttr(plan.panelWidth())),
            b.getNamedAttr("winograd", b.getI64IntegerAttr(plan.m))}));
-  weights = kernel.memrefOf(tensor);
+  return kernel.memrefOf(tensor);
+}
+
+/// A place for those that the kernel transforms. From point to point there is a
+/// cache line more than they have, as from slice to slice.
+Value WinogradEmitter::ownWeights() {
+  Value scratch = kernel.addSharedScratch(element, plan.weightElements());
+  SmallVector<int64_t> sizes = {plan.points(), plan.panels(), conv.channels,
+                                plan.panelWidth()};
+  SmallVector<int64_t> strides = {plan.weightStride(),
+                                  conv.channels * plan.panelWidth(),
+                                  plan.panelWidth(), 1};
+  auto layout = StridedLayoutAttr::get(b.getContext(), /*offset=*/0, strides);
+  return memref::ReinterpretCastOp::create(
+      b, loc, MemRefType::get(sizes, element, layout), scratch,
+      /*offset=*/0, sizes, strides);
+}
+
+void WinogradEmitter::layOut() {
+  weights = conv.hasKnownWeights ? packedWeights() : ownWeights();
   Value scratch, ring, ofProducts;
   if (plan.shared == WinogradPlan::Shared::Positions) {
     scratch = kernel.addSharedScratch(element, plan.sharedElements());
@@ -151,6 +180,8 @@ void WinogradEmitter::layOut() {
     std::tie(scratch, ring) =
         kernel.addScratch(element, plan.ringElements(), plan.mostParts);
     ofProducts = ring;
+    if (plan.shared && !conv.hasKnownWeights)
+      kernel.allowTurns(2, plan.mostParts);
   }
   products =
       slices(llvm::alignTo(conv.filters, plan.lanes), scratch, ofProducts);
@@ -167,22 +198,47 @@ void WinogradEmitter::run() {
   layOut();
   if (plan.shared == WinogradPlan::Shared::Positions)
     return emitInTurns();
+  if (plan.shared && conv.hasKnownWeights)
+    return emitBlocks(shareOfTiles());
   if (plan.shared)
-    return emitBlocks();
+    return emitBlocksInTurn();
   kernel.emitOnce([&] {
     LaneReader::Scope scope(reader);
-    emitBlocks();
+    if (!conv.hasKnownWeights)
+      transformWeights({kernel.index(0), kernel.index(conv.channels)});
+    emitBlocks({kernel.index(0), allTiles()});
   });
 }
 
-void WinogradEmitter::emitBlocks() {
+Value WinogradEmitter::allTiles() {
   Value tiles = kernel.index(plan.tilesOfImage());
-  if (conv.image)
-    tiles = arith::MulIOp::create(b, loc, kernel.loopExtent(root, *conv.image),
-                                  tiles);
-  Range all = {kernel.index(0), tiles};
-  if (plan.shared)
-    all = kernel.share(tiles, plan.block);
+  if (!conv.image)
+    return tiles;
+  return arith::MulIOp::create(b, loc, kernel.loopExtent(root, *conv.image),
+                               tiles);
+}
+
+WinogradEmitter::Range WinogradEmitter::shareOfTiles() {
+  return kernel.share(allTiles(), plan.block);
+}
+
+/// The blocks, in a turn behind that of the weights.
+void WinogradEmitter::emitBlocksInTurn() {
+  Range tiles = shareOfTiles();
+  emitTurn(1, kernel.share(kernel.index(conv.channels), 1),
+           [&](Range channels) { transformWeights(channels); });
+  emitTurn(2, tiles, [&](Range tiles) { emitBlocks(tiles); });
+}
+
+void WinogradEmitter::emitTurn(int64_t number, Range range,
+                               llvm::function_ref<void(Range)> step) {
+  kernel.emitTurn(number, [&] {
+    LaneReader::Scope scope(reader);
+    step(range);
+  });
+}
+
+void WinogradEmitter::emitBlocks(Range all) {
   loop(all.first, all.second, plan.block, [&](Value firstTile) {
     Value tiles = kernel.index(plan.block);
     if (!plan.hasWholeBlocks())
@@ -202,18 +258,14 @@ void WinogradEmitter::emitBlock(Value firstTile, Value tiles) {
 /// The only block, where calls share each of the three steps.
 void WinogradEmitter::emitInTurns() {
   Value first = kernel.index(0), tiles = kernel.index(plan.block);
-  auto turn = [&](int64_t number, Value extent,
-                  llvm::function_ref<void(Range)> step) {
-    Range range = kernel.share(extent, 1);
-    kernel.emitTurn(number, [&] {
-      LaneReader::Scope scope(reader);
-      step(range);
-    });
-  };
-  turn(1, tiles, [&](Range range) { transformInputs(first, range); });
-  turn(2, kernel.index(plan.points()),
-       [&](Range range) { multiply(range, tiles); });
-  turn(3, tiles, [&](Range range) { transformOutputs(first, range); });
+  if (!conv.hasKnownWeights)
+    emitTurn(1, kernel.share(kernel.index(conv.channels), 1),
+             [&](Range channels) { transformWeights(channels); });
+  Range share = kernel.share(tiles, 1);
+  emitTurn(1, share, [&](Range tiles) { transformInputs(first, tiles); });
+  emitTurn(2, kernel.share(kernel.index(plan.points()), 1),
+           [&](Range points) { multiply(points, tiles); });
+  emitTurn(3, share, [&](Range tiles) { transformOutputs(first, tiles); });
 }
 
 /// Tiles are numbered image by image, row by row.
@@ -242,12 +294,12 @@ void WinogradEmitter::placeTile(Value tile) {
   reader.bind(conv.column, column);
 }
 
-/// Transforms the columns of the tile that `element` reads, then one row after
-/// the other, with which `then` goes on.
+/// Transforms the columns of the square of `size` that `element` reads, then
+/// one row after the other, with which `then` goes on.
 void WinogradEmitter::transformTile(
-    Transform transform, llvm::function_ref<Value(int64_t, int64_t)> element,
+    int64_t size, Transform transform,
+    llvm::function_ref<Value(int64_t, int64_t)> element,
     llvm::function_ref<void(int64_t, ValueRange)> then) {
-  int64_t size = plan.m + 2;
   SmallVector<SmallVector<Value>> columns;
   for (int64_t j = 0; j < size; ++j) {
     SmallVector<Value> values;
@@ -314,13 +366,64 @@ void WinogradEmitter::transformInputs(Value firstTile, Range tiles) {
       reader.bind(conv.channel, channel);
       ahead.ask(next);
       transformTile(
-          emitInputTransform,
+          size, emitInputTransform,
           [&](int64_t i, int64_t j) { return read(i, j, width); },
           [&](int64_t i, ValueRange row) {
             for (auto [j, value] : llvm::enumerate(row))
               vector::StoreOp::create(
                   b, loc, value, inputs,
                   ValueRange{kernel.index(i * size + j), number, channel});
+          });
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+/// What is behind the last filter in its vector is zero: products of it are
+/// computed, and must not be slow.
+void WinogradEmitter::transformWeights(Range channels) {
+  int64_t size = plan.m + 2, windowSize = 3;
+  auto type = VectorType::get(plan.lanes, element);
+  AffineMap map = root.getMatchingIndexingMap(conv.weights);
+  auto read = [&](int64_t i, int64_t j, unsigned width) -> Value {
+    Position position = {getAffineConstantExpr(i, b.getContext()),
+                         getAffineConstantExpr(j, b.getContext()),
+                         map.getResult(2), map.getResult(3)};
+    Value value = reader.materialize(
+        reader.read(conv.weights->get(), position, width), width);
+    if (getElementTypeOrSelf(value) != element)
+      value = arith::ExtFOp::create(b, loc, VectorType::get(width, element),
+                                    value);
+    if (width == plan.lanes)
+      return value;
+    return vector::InsertStridedSliceOp::create(
+        b, loc, value,
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(type)),
+        ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+  };
+  reader.setLane(conv.filter);
+  loop(channels.first, channels.second, 1, [&](Value channel) {
+    reader.bind(conv.channel, channel);
+    alongVectors(conv.filters, [&](Value filter, unsigned width) {
+      reader.bind(conv.filter, filter);
+      Value panelWidth = kernel.index(plan.panelWidth());
+      Value panel = kernel.over(filter, panelWidth, /*rest=*/false);
+      Value column = kernel.over(filter, panelWidth, /*rest=*/true);
+      transformTile(
+          windowSize,
+          [&](OpBuilder &b, Location loc, ValueRange taps) {
+            return emitWindowTransform(b, loc, taps, plan.m);
+          },
+          [&](int64_t i, int64_t j) { return read(i, j, width); },
+          [&](int64_t i, ValueRange row) {
+            for (auto [j, value] : llvm::enumerate(row))
+              vector::StoreOp::create(
+                  b, loc, value, weights,
+                  ValueRange{kernel.index(i * size + int64_t(j)), panel,
+                             channel, column});
           });
     });
   });
@@ -449,7 +552,7 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
       reader.bind(conv.filter, filter);
       ahead.ask(next);
       transformTile(
-          emitOutputTransform,
+          size, emitOutputTransform,
           [&](int64_t i, int64_t j) -> Value {
             return vector::LoadOp::create(
                 b, loc, type, products,

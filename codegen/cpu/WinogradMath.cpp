@@ -129,6 +129,24 @@ static ArrayRef<WindowRow> windowMatrix(int64_t m) {
   return m == 2 ? ArrayRef(two) : ArrayRef(four);
 }
 
+SmallVector<Value> emitWindowTransform(OpBuilder &b, Location loc,
+                                       ValueRange x, int64_t m) {
+  Formula f(b, loc, x[0].getType());
+  ArrayRef<WindowRow> matrix = windowMatrix(m);
+  SmallVector<Value> result;
+  result.push_back(m == 2 ? Value(x[0]) : f.times(matrix[0].tap[0], x[0]));
+  // Rows of a point and of its negative differ by the sign of the odd part.
+  for (ArrayRef<WindowRow> rows = matrix.slice(1).drop_back(); !rows.empty();
+       rows = rows.drop_front(2)) {
+    const double *tap = rows.front().tap;
+    Value even = f.addTimes(tap[0], x[0], f.times(tap[2], x[2]));
+    result.push_back(f.addTimes(tap[1], x[1], even));
+    result.push_back(f.addTimes(-tap[1], x[1], even));
+  }
+  result.push_back(x[2]);
+  return result;
+}
+
 /// Windows side by side: element `tap` of that in lane l is g[tap * lanes + l].
 template <int64_t lanes>
 static void transformLanes(int64_t m, const double *g, double *out) {

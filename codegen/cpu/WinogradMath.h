@@ -27,6 +27,12 @@ emitInputTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
 llvm::SmallVector<mlir::Value>
 emitOutputTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
 
+/// Emits `G x` for the 3 floats or vectors of floats `x`: m+2 values.
+llvm::SmallVector<mlir::Value> emitWindowTransform(mlir::OpBuilder &b,
+                                                   mlir::Location loc,
+                                                   mlir::ValueRange x,
+                                                   int64_t m);
+
 /// `G g G^T` of the window `g`, 3 x 3 in row-major order, to the
 /// (m+2) x (m+2) elements of `out`. m is 2 or 4.
 void transformWindow(int64_t m, llvm::ArrayRef<double> g,

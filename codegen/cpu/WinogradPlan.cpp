@@ -80,12 +80,11 @@ bool WindowReader::haveType(Type element) {
   });
 }
 
-/// g[kh, kw, c, k] of known values.
+/// g[kh, kw, c, k]
 bool WindowReader::readWeights() {
   for (OpOperand *operand : root.getDpsInputOperands()) {
     auto argument = dyn_cast<BlockArgument>(operand->get());
-    if (!argument || !argument.hasOneUse() ||
-        !kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"))
+    if (!argument || !argument.hasOneUse())
       continue;
     AffineMap map = root.getMatchingIndexingMap(operand);
     auto shape = cast<RankedTensorType>(argument.getType()).getShape();
@@ -100,6 +99,8 @@ bool WindowReader::readWeights() {
     conv.filter = *loopAt(map, 3);
     conv.channels = shape[2];
     conv.filters = shape[3];
+    conv.hasKnownWeights = bool(
+        kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"));
     return true;
   }
   return false;
@@ -201,6 +202,8 @@ static constexpr int64_t cachedWeightBytes = 1 << 20, cacheBytes = 5 << 18;
 /// Scratch memory of all parts of a kernel, where it has two, and what they
 /// share.
 static constexpr int64_t mostScratchBytes = 4 << 20, mostSharedBytes = 16 << 20;
+/// What weights that the kernel transforms may take.
+static constexpr int64_t mostWeightBytes = 64 << 20;
 static constexpr int64_t mostParts = 16;
 
 namespace {
@@ -228,9 +231,10 @@ private:
   /// brings 32 bytes a cycle, in which there are two slots.
   int64_t bytesOfSlot() const {
     if (unit.nearestWeights())
-      return 8 * farBytesOfSlot();
+      return nearBytesOfSlot();
     return unit.nearWeights() ? cachedBytesOfSlot() : farBytesOfSlot();
   }
+  int64_t nearBytesOfSlot() const { return 8 * farBytesOfSlot(); }
   TileSize tile(int64_t rows, int64_t stride) const {
     return productTile(rows, vectors(conv.filters),
                        {cachedRows(stride * bytes), mostVectors}, unit);
@@ -244,6 +248,7 @@ private:
     return int64_t(
         llvm::divideCeil(images() * plan.tilesOfImage(), plan.block));
   }
+  int64_t costOfWeights(const WinogradPlan &plan) const;
   int64_t costOfProducts(const WinogradPlan &plan) const;
   int64_t costOfInputs(const WinogradPlan &plan) const;
   int64_t costOfOutputs(const WinogradPlan &plan) const;
@@ -283,13 +288,28 @@ int64_t Planner::costOfSums() const {
          sums * conv.filters * bytes / bytesOfSlot();
 }
 
+/// The transform of weights that are not known before. Where the second cache
+/// does not hold them they go to the third, whose lines are read first.
+int64_t Planner::costOfWeights(const WinogradPlan &plan) const {
+  if (conv.hasKnownWeights)
+    return 0;
+  bool stay = weightBytes(plan) <= cachedWeightBytes;
+  return conv.channels * vectors(conv.filters) * (plan.m == 2 ? 60 : 160) +
+         (stay ? 0 : 2 * weightBytes(plan) / cachedBytesOfSlot());
+}
+
 /// Blocks of products, and of the stream of weights beside them what they
 /// cannot hide.
 int64_t Planner::costOfProducts(const WinogradPlan &plan) const {
-  int64_t stream = weightBytes(plan) / bytesOfSlot();
   bool kept = weightBytes(plan) <= cachedWeightBytes;
+  int64_t stream =
+      weightBytes(plan) / (conv.hasKnownWeights ? bytesOfSlot()
+                           : kept               ? nearBytesOfSlot()
+                                                : cachedBytesOfSlot());
   auto ofBlock = [&](int64_t tiles, bool first) {
-    int64_t cost = plan.points() * conv.channels *
+    // Sums begin with zeros and are stored.
+    constexpr int64_t stepsOfEnds = 3;
+    int64_t cost = plan.points() * (conv.channels + stepsOfEnds) *
                    productCost(tiles, vectors(conv.filters), plan.size);
     if (kept && !first)
       return cost;
@@ -323,8 +343,8 @@ int64_t Planner::costOfScratch(const WinogradPlan &plan) const {
 }
 
 int64_t Planner::costOf(const WinogradPlan &plan) const {
-  return costOfProducts(plan) + costOfInputs(plan) + costOfOutputs(plan) +
-         costOfScratch(plan);
+  return costOfWeights(plan) + costOfProducts(plan) + costOfInputs(plan) +
+         costOfOutputs(plan) + costOfScratch(plan);
 }
 
 /// What a plan takes when a few threads share it, two or four, as one core
@@ -363,7 +383,8 @@ double Planner::costInParts(WinogradPlan &plan) const {
   // of each.
   constexpr double costOfTurns = 7e4;
   double byPositions =
-      costOfTurns + mean(parts, {{costOfInputs(plan), tiles, 1},
+      costOfTurns + mean(parts, {{costOfWeights(plan), conv.channels, 1},
+                                 {costOfInputs(plan), tiles, 1},
                                  {costOfProducts(plan) + costOfScratch(plan),
                                   plan.points(), 1},
                                  {costOfOutputs(plan), tiles, 1}});
@@ -441,8 +462,14 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
   unsigned bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
   Planner planner(*conv, bits, kernel.hasParts(), unit);
+  auto planOf = [&](int64_t m) -> std::optional<WinogradPlan> {
+    WinogradPlan plan = planner.plan(m);
+    bool isTooLarge = !conv->hasKnownWeights &&
+                      plan.weightElements() * bits / 8 > mostWeightBytes;
+    return isTooLarge ? std::nullopt : std::optional(plan);
+  };
   if (choice != Winograd::Auto)
-    return planner.plan(choice == Winograd::F2 ? 2 : 4);
+    return planOf(choice == Winograd::F2 ? 2 : 4);
   // What is rounded how must not depend on threads.
   Planner ofOne(*conv, bits, /*inParts=*/false, unit);
   int64_t costOfTwo = ofOne.costOf(ofOne.plan(2));
@@ -452,7 +479,7 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
   int64_t costOfSums = ofOne.costOfSums() / (isDot ? 2 : 1);
   if (std::min(costOfTwo, costOfFour) > costOfSums / 10 * 9)
     return std::nullopt;
-  return planner.plan(costOfFour < costOfTwo / 20 * 19 ? 4 : 2);
+  return planOf(costOfFour < costOfTwo / 20 * 19 ? 4 : 2);
 }
 
 } // namespace keratin

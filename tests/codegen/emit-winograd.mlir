@@ -97,8 +97,7 @@ func.func private @conv(%x: tensor<?x58x58x64xf32>, %g: tensor<3x3x64x64xf32> {k
 #g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
 #y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
 
-// A window that moves by two is none of these, nor are weights that are only
-// known when the code runs, as in training.
+// A window that moves by two is none of these.
 // CHECK-LABEL: func private @strided(
 // CHECK-SAME:    ktn.kernel = "conv"
 func.func private @strided(%x: tensor<1x17x17x16xf32>, %g: tensor<3x3x16x32xf32> {ktn.constant}, %out: tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32> attributes {ktn.kernel = "conv"} {
@@ -116,8 +115,20 @@ func.func private @strided(%x: tensor<1x17x17x16xf32>, %g: tensor<3x3x16x32xf32>
 
 #x1 = affine_map<(n, h, w, k, i, j, c) -> (n, h + i, w + j, c)>
 
+// Weights that are only known when the code runs, as in training: the kernel
+// transforms them, into memory for all of its calls.
 // CHECK-LABEL: func private @trained(
-// CHECK-SAME:    ktn.kernel = "conv"
+// CHECK-SAME:    %[[X:[^:]+]]: memref<1x10x10x16xf32>,
+// CHECK-SAME:    %[[G:[^:]+]]: memref<3x3x16x32xf32>,
+// CHECK-SAME:    %[[MEMORY:[^:]+]]: memref<19008xf32> {ktn.shared_scratch}
+// CHECK-SAME:    ktn.kernel = "winograd4"
+// CHECK:         %[[OWN:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [0], sizes: [36, 1, 16, 32], strides: [528, 512, 32, 1]
+// CHECK:         scf.for
+// CHECK-COUNT-9:   vector.load %[[G]]
+// CHECK-NOT:       vector.load
+// CHECK-COUNT-36:  vector.store %{{.+}}, %[[OWN]]
+// CHECK:         vector.load %[[X]]
+// CHECK:         vector.load %[[OWN]]
 func.func private @trained(%x: tensor<1x10x10x16xf32>, %g: tensor<3x3x16x32xf32>, %out: tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32> attributes {ktn.kernel = "conv"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
@@ -178,6 +189,41 @@ func.func private @turns(%x: tensor<1x10x10x256xf32>, %g: tensor<3x3x256x512xf32
     linalg.yield %t : f32
   } -> tensor<1x8x8x512xf32>
   return %sum : tensor<1x8x8x512xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, k, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
+#y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
+
+// Such weights are done in a turn of their own, in front of blocks of tiles.
+// PARTS-LABEL: func private @trained_blocks(
+// PARTS-SAME:    %[[G:[a-z0-9]+]]: memref<3x3x128x32xf32>,
+// PARTS-SAME:    %[[OWN:[a-z0-9]+]]: memref<148032xf32> {ktn.shared_scratch}, %{{[a-z0-9]+}}: memref<{{[0-9]+}}xf32> {ktn.scratch}, %{{[a-z0-9]+}}: index, %[[TURN:[a-z0-9]+]]: index {ktn.turn}
+// PARTS-SAME:    ktn.parts = 4 : i64, passthrough = ["ktn-parts", "ktn-piece", ["ktn-turns", "2"]]
+// PARTS:         arith.cmpi eq, %[[TURN]], %c1
+// PARTS:         scf.if
+// PARTS:           vector.load %[[G]]
+// PARTS:         arith.cmpi eq, %[[TURN]], %c2
+// PARTS:         scf.if
+// PARTS:           scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c13
+func.func @calls_trained_blocks(%x: tensor<1x30x30x128xf32>, %g: tensor<3x3x128x32xf32>) -> tensor<1x28x28x32xf32> {
+  %out = tensor.empty() : tensor<1x28x28x32xf32>
+  %y = call @trained_blocks(%x, %g, %out) {ktn.flops = array<i64: 57802752, 0>, ktn.bytes = array<i64: 709000, 0>} : (tensor<1x30x30x128xf32>, tensor<3x3x128x32xf32>, tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xf32>
+  return %y : tensor<1x28x28x32xf32>
+}
+func.func private @trained_blocks(%x: tensor<1x30x30x128xf32>, %g: tensor<3x3x128x32xf32>, %out: tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<1x30x30x128xf32>, tensor<3x3x128x32xf32>) outs(%start : tensor<1x28x28x32xf32>) {
+  ^bb0(%in: f32, %w: f32, %s: f32):
+    %p = arith.mulf %in, %w : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x28x28x32xf32>
+  return %sum : tensor<1x28x28x32xf32>
 }
 
 // -----

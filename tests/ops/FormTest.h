@@ -33,13 +33,14 @@ protected:
     return array;
   }
 
-  /// Such numbers for all that a function takes.
+  /// Such numbers for all that a function takes; open first axes are `batch`.
   std::vector<Array> inputsOf(const backend::Function &function,
                               int64_t batch) {
     std::vector<Array> inputs;
     for (const backend::TensorInfo &input : function.inputs()) {
       backend::Shape shape = input.shape;
-      shape[0] = batch;
+      if (shape[0] == backend::None)
+        shape[0] = batch;
       inputs.push_back(numbers(shape, input.dtype));
     }
     return inputs;

@@ -17,13 +17,15 @@ struct Case {
   int64_t filters;
   const char *padding;
   DType dtype = DType::Float32;
+  bool knowsWeights = true; ///< constants; else an input
 };
 
 std::string nameOf(const Case &c) {
   std::string name = c.dtype == DType::Float64 ? "f64_" : "";
   for (int64_t extent : c.image)
     name += std::to_string(extent) + "x";
-  return name + std::to_string(c.filters) + "_" + c.padding;
+  return name + std::to_string(c.filters) + "_" + c.padding +
+         (c.knowsWeights ? "" : "_unknown");
 }
 
 class Winograd : public FormTest<Case> {
@@ -34,14 +36,20 @@ protected:
     K::Shape image = c.image;
     image[0] = batch;
     K::Tensor x = K::placeholder(image, c.dtype);
-    K::Tensor sum = K::conv2d(
-        x, K::constant(numbers({3, 3, c.image[3], c.filters}, c.dtype)), {1, 1},
-        c.padding, "channels_last");
+    K::Shape window = {3, 3, c.image[3], c.filters};
+    K::Tensor weights = c.knowsWeights
+                            ? K::constant(numbers(window, c.dtype))
+                            : K::placeholder(window, c.dtype);
+    K::Tensor sum =
+        K::conv2d(x, weights, {1, 1}, c.padding, "channels_last");
     K::Shape shape = K::int_shape(sum);
     K::Tensor beside = K::placeholder(shape, c.dtype);
     K::Tensor biased = K::bias_add(
         sum, K::constant(numbers({c.filters}, c.dtype)), "channels_last");
-    return K::function({x, beside}, {K::relu(biased) + beside});
+    std::vector<K::Tensor> inputs = {x, beside};
+    if (!c.knowsWeights)
+      inputs.push_back(weights);
+    return K::function(inputs, {K::relu(biased) + beside});
   }
 };
 
@@ -100,7 +108,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{5, 6, 6, 48}, 136, "valid"}, Case{{2, 37, 41, 33}, 50, "same"},
         // Parts are blocks, and parts are positions.
         Case{{1, 96, 64, 24}, 24, "same"}, Case{{1, 14, 14, 64}, 320, "same"},
-        Case{{1, 11, 10, 7}, 12, "same", DType::Float64}),
+        Case{{1, 11, 10, 7}, 12, "same", DType::Float64},
+        // Weights are transformed in the same turn as inputs, in one of their
+        // own, and by the only part.
+        Case{{1, 14, 14, 64}, 320, "same", DType::Float32, false},
+        Case{{3, 37, 41, 33}, 50, "same", DType::Float32, false},
+        Case{{2, 9, 7, 5}, 3, "valid", DType::Float32, false},
+        Case{{1, 11, 10, 7}, 12, "same", DType::Float64, false}),
     [](const auto &info) { return nameOf(info.param); });
 
 #ifdef __x86_64__
