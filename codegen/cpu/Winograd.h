@@ -17,13 +17,23 @@
 
 namespace keratin {
 
-/// A root that is a convolution of 3x3 windows: y[n, h, w, k] = sum over kh,
-/// kw, c of x[n, h + kh, w + kw, c] * g[kh, kw, c, k]. Factors of bf16 are widened before they are transformed. What is named after an axis
-/// is the number of its loop.
+/// A root that is a sum over windows of x: a convolution,
+///
+///     y[n, h, w, k] = sum over i, j, c of x[n, h + i, w + j, c] * g[i, j, c,
+///     k]
+///
+/// or its gradient by g, of that by y (codegen/cpu/WinogradGradient.h),
+///
+///     g[i, j, c, k] = sum over n, h, w of x[n, h + i, w + j, c] * y[n, h, w,
+///     k]
+///
+/// Factors of bf16 are widened before they are transformed. What is named after
+/// an axis is the number of its loop.
 struct WindowConv {
-  mlir::OpOperand *input, *weights;
+  mlir::OpOperand *input;
+  mlir::OpOperand *factor;       ///< what meets it
   std::optional<unsigned> image; ///< n, where there is more than one
-  unsigned row, column, filter, channel;
+  unsigned row, column, filter, channel, tapRow, tapColumn;
   int64_t height, width, filters, channels;
   /// Extents of x; at least height + 2 and width + 2.
   int64_t inputHeight, inputWidth;
@@ -31,17 +41,38 @@ struct WindowConv {
   bool hasKnownWeights;          ///< constants
 };
 
-/// How it is computed. The transforms of a block of tiles are in a ring of
-/// slices, one a position in a tile and one more, each [tiles][channels].
-struct WinogradPlan {
+/// The tiles that it goes over.
+struct WindowTiling {
   WindowConv conv;
-  int64_t m;     ///< outputs of a tile along an axis
+  int64_t m;     ///< pixels of y in a tile along an axis
   int64_t block; ///< tiles that are transformed before they are multiplied
   unsigned lanes;
   int64_t line;  ///< elements of a cache line
-  TileSize size; ///< of the products; its rows are tiles
+  TileSize size; ///< of the products
   /// What an image has at least whose lines are asked for tile by tile.
   int64_t farBytes;
+
+  int64_t points() const { return (m + 2) * (m + 2); }
+  int64_t panelWidth() const { return int64_t(size.vectors) * lanes; }
+  int64_t tilesDown() const;
+  int64_t tilesAcross() const;
+  int64_t tilesOfImage() const { return tilesDown() * tilesAcross(); }
+  /// Of all images, where their number is not known of one.
+  int64_t knownTiles() const {
+    return tilesOfImage() * conv.images.value_or(1);
+  }
+  /// Whether every block is known to have all of its tiles.
+  bool hasWholeBlocks() const { return knownTiles() % block == 0; }
+  /// From the elements of a tile to those of the next: a cache line more than
+  /// there are, so that what one tile has in all slices does not meet in few
+  /// sets of the cache.
+  int64_t rowStride(int64_t elements) const;
+};
+
+/// How a convolution is computed. The transforms of a block of tiles are in a
+/// ring of slices, one a position in a tile and one more, each
+/// [tiles][channels]; rows of products are tiles.
+struct WinogradPlan : WindowTiling {
   /// What parts of the kernel share: blocks, each part with a ring of its own;
   /// or, of a single block, in three turns, the tiles of inputs, the positions
   /// and the tiles of outputs. Null without parts, or with little to share.
@@ -49,20 +80,8 @@ struct WinogradPlan {
   std::optional<Shared> shared;
   int64_t mostParts = 1;
 
-  int64_t points() const { return (m + 2) * (m + 2); }
-  int64_t panelWidth() const { return int64_t(size.vectors) * lanes; }
   int64_t panels() const;
-  int64_t tilesDown() const;
-  int64_t tilesAcross() const;
-  int64_t tilesOfImage() const { return tilesDown() * tilesAcross(); }
-  /// Whether every block is known to have all of its tiles.
-  bool hasWholeBlocks() const {
-    return tilesOfImage() * conv.images.value_or(1) % block == 0;
-  }
-  /// From the elements of a tile to those of the next, and from slice to slice:
-  /// a cache line more than there are, so that what one tile has in all slices
-  /// does not meet in few sets of the cache.
-  int64_t rowStride(int64_t elements) const;
+  /// From slice to slice, a line more as well.
   int64_t sliceStride() const;
   int64_t ringElements() const { return (points() + 1) * sliceStride(); }
   /// The same of weights that the kernel transforms: [panel][channel][..].
@@ -76,6 +95,12 @@ struct WinogradPlan {
     return ringElements() + points() * sliceStride();
   }
 };
+
+/// Reads `root` as a convolution, or as the gradient of one.
+std::optional<WindowConv> readConvolution(Kernel &kernel,
+                                          mlir::linalg::GenericOp root);
+std::optional<WindowConv> readWindowGradient(Kernel &kernel,
+                                             mlir::linalg::GenericOp root);
 
 /// How `root` is computed by tiles; null when it is not such a convolution, or
 /// sums are expected to be faster, those of bf16 by `dots`, and `choice` leaves

@@ -22,7 +22,7 @@ struct TileCorner {
 class TilesAhead {
 public:
   TilesAhead(Kernel &kernel, LaneReader &reader, mlir::linalg::GenericOp root,
-             const WinogradPlan &plan, unsigned lane)
+             const WindowTiling &plan, unsigned lane)
       : kernel(kernel), reader(reader), root(root), plan(plan), lane(lane) {}
 
   /// The inputs of a tile that the one before has not read.
@@ -52,7 +52,7 @@ private:
   Kernel &kernel;
   LaneReader &reader;
   mlir::linalg::GenericOp root;
-  const WinogradPlan &plan;
+  const WindowTiling &plan;
   unsigned lane;
   llvm::SmallVector<Pixels, 2> far;
 };

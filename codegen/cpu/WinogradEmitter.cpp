@@ -9,14 +9,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/InPlace.h"
-#include "codegen/cpu/Winograd.h"
-#include "codegen/cpu/WinogradAhead.h"
 #include "codegen/cpu/WinogradMath.h"
+#include "codegen/cpu/WinogradTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -25,51 +23,26 @@ using namespace mlir;
 namespace keratin {
 
 namespace {
-class WinogradEmitter {
+class WinogradEmitter : WindowTiles {
 public:
   WinogradEmitter(Kernel &kernel, linalg::GenericOp root,
                   const WinogradPlan &plan, ArrayRef<Output> outputs)
-      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
-        root(root), plan(plan), conv(plan.conv), outputs(outputs),
-        element(getElementTypeOrSelf(root.getResult(0))) {}
+      : WindowTiles(kernel, root, plan), plan(plan), outputs(outputs) {}
 
   void run();
 
 private:
-  using Then = llvm::function_ref<void(Value)>;
-  using AlongVectors = llvm::function_ref<void(Value, unsigned)>;
-  /// Along one axis of a tile or window.
-  using Transform =
-      llvm::function_ref<SmallVector<Value>(OpBuilder &, Location, ValueRange)>;
-  /// A half-open range of tiles or positions.
-  using Range = std::pair<Value, Value>;
-
-  Value plus(Value value, int64_t offset);
-  Value least(Value value, int64_t bound);
-  void loop(Value from, Value to, int64_t step, Then body);
-  void alongVectors(int64_t extent, AlongVectors body);
-
   void layOut();
   Value packedWeights();
   Value ownWeights();
   Value slices(int64_t elements, Value scratch, Value begin);
-  Value allTiles();
+  Range allChannels() { return {kernel.index(0), kernel.index(conv.channels)}; }
   Range shareOfTiles();
-  void emitTurn(int64_t number, Range range,
-                llvm::function_ref<void(Range)> step);
   void emitBlocks(Range all);
   void emitBlocksInTurn();
   void emitInTurns();
   void emitBlock(Value firstTile, Value tiles);
   void transformWeights(Range channels);
-  TileCorner cornerOf(Value tile);
-  void placeTile(Value tile);
-  AffineExpr placeInput(unsigned loop, Value start, int64_t offset,
-                        int64_t reach, int64_t extent);
-  void transformTile(int64_t size, Transform transform,
-                     llvm::function_ref<Value(int64_t, int64_t)> element,
-                     llvm::function_ref<void(int64_t, ValueRange)> then);
-  void transformInputs(Value firstTile, Range tiles);
   void multiply(Range points, Value tiles);
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
   Value firstStep(Value row);
@@ -81,45 +54,12 @@ private:
                 llvm::function_ref<void()> then);
   void finish(int64_t i, int64_t j, Value sum, unsigned width);
 
-  Kernel &kernel;
-  OpBuilder &b;
-  Location loc;
-  LaneReader reader;
-  linalg::GenericOp root;
   const WinogradPlan &plan;
-  const WindowConv &conv;
   ArrayRef<Output> outputs;
-  Type element;
 
   Value weights, inputs, products; ///< the latter [point][tile][..]
-  Value row, column;               ///< of the first output of the tile
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Loops
-//===----------------------------------------------------------------------===//
-
-Value WinogradEmitter::plus(Value value, int64_t offset) {
-  return kernel.plus(value, kernel.index(offset));
-}
-
-Value WinogradEmitter::least(Value value, int64_t bound) {
-  return kernel.least(value, kernel.index(bound));
-}
-
-void WinogradEmitter::loop(Value from, Value to, int64_t step, Then body) {
-  emitTurns(kernel, reader, from, to, step, body);
-}
-
-/// Full vectors of `extent` elements, and what is left of them.
-void WinogradEmitter::alongVectors(int64_t extent, AlongVectors body) {
-  int64_t whole = extent / plan.lanes * plan.lanes;
-  loop(kernel.index(0), kernel.index(whole), plan.lanes,
-       [&](Value at) { body(at, plan.lanes); });
-  if (whole != extent)
-    body(kernel.index(whole), unsigned(extent - whole));
-}
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -127,20 +67,13 @@ void WinogradEmitter::alongVectors(int64_t extent, AlongVectors body) {
 
 /// [point][tile][elements] in slices from `begin` on.
 Value WinogradEmitter::slices(int64_t elements, Value scratch, Value begin) {
-  SmallVector<int64_t> sizes = {plan.points(), plan.block, elements};
-  SmallVector<int64_t> strides = {plan.sliceStride(), plan.rowStride(elements),
-                                  1};
-  auto layout =
-      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
-  return memref::ReinterpretCastOp::create(
-      b, loc, MemRefType::get(sizes, element, layout), scratch,
-      OpFoldResult(begin), getAsIndexOpFoldResult(b.getContext(), sizes),
-      getAsIndexOpFoldResult(b.getContext(), strides));
+  return view(scratch, begin, {plan.points(), plan.block, elements},
+              {plan.sliceStride(), plan.rowStride(elements), 1});
 }
 
 /// Weights that were transformed before.
 Value WinogradEmitter::packedWeights() {
-  Value tensor = conv.weights->get();
+  Value tensor = conv.factor->get();
   auto type = cast<RankedTensorType>(tensor.getType());
   RankedTensorType wanted = transformedType(type, plan.m, plan.panelWidth());
   kernel.setPackedArgument(
@@ -156,15 +89,10 @@ Value WinogradEmitter::packedWeights() {
 /// cache line more than they have, as from slice to slice.
 Value WinogradEmitter::ownWeights() {
   Value scratch = kernel.addSharedScratch(element, plan.weightElements());
-  SmallVector<int64_t> sizes = {plan.points(), plan.panels(), conv.channels,
-                                plan.panelWidth()};
-  SmallVector<int64_t> strides = {plan.weightStride(),
-                                  conv.channels * plan.panelWidth(),
-                                  plan.panelWidth(), 1};
-  auto layout = StridedLayoutAttr::get(b.getContext(), /*offset=*/0, strides);
-  return memref::ReinterpretCastOp::create(
-      b, loc, MemRefType::get(sizes, element, layout), scratch,
-      /*offset=*/0, sizes, strides);
+  return view(scratch, kernel.index(0),
+              {plan.points(), plan.panels(), conv.channels, plan.panelWidth()},
+              {plan.weightStride(), conv.channels * plan.panelWidth(),
+               plan.panelWidth(), 1});
 }
 
 void WinogradEmitter::layOut() {
@@ -205,20 +133,12 @@ void WinogradEmitter::run() {
   kernel.emitOnce([&] {
     LaneReader::Scope scope(reader);
     if (!conv.hasKnownWeights)
-      transformWeights({kernel.index(0), kernel.index(conv.channels)});
+      transformWeights(allChannels());
     emitBlocks({kernel.index(0), allTiles()});
   });
 }
 
-Value WinogradEmitter::allTiles() {
-  Value tiles = kernel.index(plan.tilesOfImage());
-  if (!conv.image)
-    return tiles;
-  return arith::MulIOp::create(b, loc, kernel.loopExtent(root, *conv.image),
-                               tiles);
-}
-
-WinogradEmitter::Range WinogradEmitter::shareOfTiles() {
+WindowTiles::Range WinogradEmitter::shareOfTiles() {
   return kernel.share(allTiles(), plan.block);
 }
 
@@ -228,14 +148,6 @@ void WinogradEmitter::emitBlocksInTurn() {
   emitTurn(1, kernel.share(kernel.index(conv.channels), 1),
            [&](Range channels) { transformWeights(channels); });
   emitTurn(2, tiles, [&](Range tiles) { emitBlocks(tiles); });
-}
-
-void WinogradEmitter::emitTurn(int64_t number, Range range,
-                               llvm::function_ref<void(Range)> step) {
-  kernel.emitTurn(number, [&] {
-    LaneReader::Scope scope(reader);
-    step(range);
-  });
 }
 
 void WinogradEmitter::emitBlocks(Range all) {
@@ -250,7 +162,7 @@ void WinogradEmitter::emitBlocks(Range all) {
 
 void WinogradEmitter::emitBlock(Value firstTile, Value tiles) {
   Value first = kernel.index(0);
-  transformInputs(firstTile, {first, tiles});
+  transformInputs(inputs, firstTile, {first, tiles}, allChannels());
   multiply({first, kernel.index(plan.points())}, tiles);
   transformOutputs(firstTile, {first, tiles});
 }
@@ -262,120 +174,12 @@ void WinogradEmitter::emitInTurns() {
     emitTurn(1, kernel.share(kernel.index(conv.channels), 1),
              [&](Range channels) { transformWeights(channels); });
   Range share = kernel.share(tiles, 1);
-  emitTurn(1, share, [&](Range tiles) { transformInputs(first, tiles); });
+  emitTurn(1, share, [&](Range tiles) {
+    transformInputs(inputs, first, tiles, allChannels());
+  });
   emitTurn(2, kernel.share(kernel.index(plan.points()), 1),
            [&](Range points) { multiply(points, tiles); });
   emitTurn(3, share, [&](Range tiles) { transformOutputs(first, tiles); });
-}
-
-/// Tiles are numbered image by image, row by row.
-TileCorner WinogradEmitter::cornerOf(Value tile) {
-  Value ofImage = kernel.index(plan.tilesOfImage());
-  Value across = kernel.index(plan.tilesAcross()), m = kernel.index(plan.m);
-  TileCorner corner;
-  if (conv.image) {
-    corner.image = arith::DivUIOp::create(b, loc, tile, ofImage);
-    tile = arith::RemUIOp::create(b, loc, tile, ofImage);
-  }
-  Value down = arith::DivUIOp::create(b, loc, tile, across);
-  Value right = arith::RemUIOp::create(b, loc, tile, across);
-  corner.row = arith::MulIOp::create(b, loc, down, m);
-  corner.column = arith::MulIOp::create(b, loc, right, m);
-  return corner;
-}
-
-void WinogradEmitter::placeTile(Value tile) {
-  TileCorner corner = cornerOf(tile);
-  if (conv.image)
-    reader.bind(*conv.image, corner.image);
-  row = corner.row;
-  column = corner.column;
-  reader.bind(conv.row, row);
-  reader.bind(conv.column, column);
-}
-
-/// Transforms the columns of the square of `size` that `element` reads, then
-/// one row after the other, with which `then` goes on.
-void WinogradEmitter::transformTile(
-    int64_t size, Transform transform,
-    llvm::function_ref<Value(int64_t, int64_t)> element,
-    llvm::function_ref<void(int64_t, ValueRange)> then) {
-  SmallVector<SmallVector<Value>> columns;
-  for (int64_t j = 0; j < size; ++j) {
-    SmallVector<Value> values;
-    for (int64_t i = 0; i < size; ++i)
-      values.push_back(element(i, j));
-    columns.push_back(transform(b, loc, values));
-  }
-  for (size_t i = 0; i < columns[0].size(); ++i) {
-    SmallVector<Value> values;
-    for (ArrayRef<Value> column : columns)
-      values.push_back(column[i]);
-    then(int64_t(i), transform(b, loc, values));
-  }
-}
-
-/// Where the input of a tile is that begins at `start` of the loop `loop`, of
-/// tiles that reach to `reach`. What would be outside is read at the edge: no
-/// output that is kept depends on it.
-AffineExpr WinogradEmitter::placeInput(unsigned loop, Value start,
-                                       int64_t offset, int64_t reach,
-                                       int64_t extent) {
-  if (reach - plan.m - 1 + offset <= extent)
-    return getAffineDimExpr(loop, b.getContext()) + offset;
-  return reader.symbol(least(plus(start, offset), extent - 1));
-}
-
-void WinogradEmitter::transformInputs(Value firstTile, Range tiles) {
-  int64_t size = plan.m + 2;
-  AffineMap map = root.getMatchingIndexingMap(conv.input);
-  reader.setLane(conv.channel);
-  TilesAhead ahead(kernel, reader, root, plan, conv.channel);
-  ahead.addInputs();
-  loop(tiles.first, tiles.second, 1, [&](Value number) {
-    Value tile = arith::AddIOp::create(b, loc, firstTile, number);
-    placeTile(tile);
-    TileCorner next = ahead.empty() ? TileCorner() : cornerOf(plus(tile, 1));
-    SmallVector<AffineExpr> down, right;
-    for (int64_t i = 0; i < size; ++i) {
-      down.push_back(placeInput(conv.row, row, i, plan.tilesDown() * plan.m + 2,
-                                conv.inputHeight));
-      right.push_back(placeInput(conv.column, column, i,
-                                 plan.tilesAcross() * plan.m + 2,
-                                 conv.inputWidth));
-    }
-    auto read = [&](int64_t i, int64_t j, unsigned width) -> Value {
-      Position point;
-      for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
-        point.push_back(loop == conv.row      ? down[i]
-                        : loop == conv.column ? right[j]
-                        : loop == conv.channel || loop == conv.image
-                            ? getAffineDimExpr(loop, b.getContext())
-                            : getAffineConstantExpr(0, b.getContext()));
-      Position position;
-      for (AffineExpr expr : map.getResults())
-        position.push_back(canonical(expr.replaceDims(point)));
-      Value value = reader.materialize(
-          reader.read(conv.input->get(), position, width), width);
-      if (getElementTypeOrSelf(value) == element)
-        return value;
-      return arith::ExtFOp::create(b, loc, VectorType::get(width, element),
-                                   value);
-    };
-    alongVectors(conv.channels, [&](Value channel, unsigned width) {
-      reader.bind(conv.channel, channel);
-      ahead.ask(next);
-      transformTile(
-          size, emitInputTransform,
-          [&](int64_t i, int64_t j) { return read(i, j, width); },
-          [&](int64_t i, ValueRange row) {
-            for (auto [j, value] : llvm::enumerate(row))
-              vector::StoreOp::create(
-                  b, loc, value, inputs,
-                  ValueRange{kernel.index(i * size + j), number, channel});
-          });
-    });
-  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -386,23 +190,19 @@ void WinogradEmitter::transformInputs(Value firstTile, Range tiles) {
 /// computed, and must not be slow.
 void WinogradEmitter::transformWeights(Range channels) {
   int64_t size = plan.m + 2, windowSize = 3;
-  auto type = VectorType::get(plan.lanes, element);
-  AffineMap map = root.getMatchingIndexingMap(conv.weights);
   auto read = [&](int64_t i, int64_t j, unsigned width) -> Value {
-    Position position = {getAffineConstantExpr(i, b.getContext()),
-                         getAffineConstantExpr(j, b.getContext()),
-                         map.getResult(2), map.getResult(3)};
-    Value value = reader.materialize(
-        reader.read(conv.weights->get(), position, width), width);
-    if (getElementTypeOrSelf(value) != element)
-      value = arith::ExtFOp::create(b, loc, VectorType::get(width, element),
-                                    value);
+    Position point(root.getNumLoops(),
+                   getAffineConstantExpr(0, b.getContext()));
+    point[conv.tapRow] = getAffineConstantExpr(i, b.getContext());
+    point[conv.tapColumn] = getAffineConstantExpr(j, b.getContext());
+    for (unsigned loop : {conv.channel, conv.filter})
+      point[loop] = getAffineDimExpr(loop, b.getContext());
+    Value value = readFactor(conv.factor, point, width);
     if (width == plan.lanes)
       return value;
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
     return vector::InsertStridedSliceOp::create(
-        b, loc, value,
-        arith::ConstantOp::create(b, loc, b.getZeroAttr(type)),
-        ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+        b, loc, value, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
   };
   reader.setLane(conv.filter);
   loop(channels.first, channels.second, 1, [&](Value channel) {
@@ -412,7 +212,7 @@ void WinogradEmitter::transformWeights(Range channels) {
       Value panelWidth = kernel.index(plan.panelWidth());
       Value panel = kernel.over(filter, panelWidth, /*rest=*/false);
       Value column = kernel.over(filter, panelWidth, /*rest=*/true);
-      transformTile(
+      transform(
           windowSize,
           [&](OpBuilder &b, Location loc, ValueRange taps) {
             return emitWindowTransform(b, loc, taps, plan.m);
@@ -493,10 +293,9 @@ void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
 /// A tile of sums in registers: rows by vectors of columns.
 void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
                                    unsigned rows, unsigned vectors) {
-  auto type = VectorType::get(plan.lanes, element);
   auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
                                              arith::FastMathFlags::contract);
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
   SmallVector<Value> start(size_t(rows) * vectors, zero), places;
   for (unsigned i = 0; i < rows; ++i)
     places.push_back(plus(row, i));
@@ -509,13 +308,13 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
                         arith::AddIOp::create(b, loc, step, channel));
         for (unsigned j = 0; j < vectors; ++j)
           factors.push_back(vector::LoadOp::create(
-              b, loc, type, weights,
+              b, loc, vectorType, weights,
               ValueRange{point, panel, channel,
                          kernel.index(int64_t(j) * plan.lanes)}));
         for (unsigned i = 0; i < rows; ++i) {
           Value scalar = memref::LoadOp::create(
               b, loc, inputs, ValueRange{point, places[i], channel});
-          Value value = vector::BroadcastOp::create(b, loc, type, scalar);
+          Value value = vector::BroadcastOp::create(b, loc, vectorType, scalar);
           for (unsigned j = 0; j < vectors; ++j) {
             Value product =
                 arith::MulFOp::create(b, loc, value, factors[j], fused);
@@ -540,22 +339,18 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
 
 void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
   int64_t size = plan.m + 2;
-  auto type = VectorType::get(plan.lanes, element);
   reader.setLane(conv.filter);
   TilesAhead ahead(kernel, reader, root, plan, conv.filter);
   ahead.addOutputs(outputs);
-  loop(tiles.first, tiles.second, 1, [&](Value number) {
-    Value tile = arith::AddIOp::create(b, loc, firstTile, number);
-    placeTile(tile);
-    TileCorner next = ahead.empty() ? TileCorner() : cornerOf(plus(tile, 1));
+  overTiles(firstTile, tiles, ahead, [&](Value number, const TileCorner &next) {
     alongVectors(conv.filters, [&](Value filter, unsigned width) {
       reader.bind(conv.filter, filter);
       ahead.ask(next);
-      transformTile(
+      transform(
           size, emitOutputTransform,
           [&](int64_t i, int64_t j) -> Value {
             return vector::LoadOp::create(
-                b, loc, type, products,
+                b, loc, vectorType, products,
                 ValueRange{kernel.index(i * size + j), number, filter});
           },
           [&](int64_t i, ValueRange sums) {

@@ -129,8 +129,8 @@ static ArrayRef<WindowRow> windowMatrix(int64_t m) {
   return m == 2 ? ArrayRef(two) : ArrayRef(four);
 }
 
-SmallVector<Value> emitWindowTransform(OpBuilder &b, Location loc,
-                                       ValueRange x, int64_t m) {
+SmallVector<Value> emitWindowTransform(OpBuilder &b, Location loc, ValueRange x,
+                                       int64_t m) {
   Formula f(b, loc, x[0].getType());
   ArrayRef<WindowRow> matrix = windowMatrix(m);
   SmallVector<Value> result;

@@ -14,180 +14,17 @@ namespace keratin {
 int64_t WinogradPlan::panels() const {
   return int64_t(llvm::divideCeil(conv.filters, panelWidth()));
 }
-int64_t WinogradPlan::tilesDown() const {
+int64_t WindowTiling::tilesDown() const {
   return int64_t(llvm::divideCeil(conv.height, m));
 }
-int64_t WinogradPlan::tilesAcross() const {
+int64_t WindowTiling::tilesAcross() const {
   return int64_t(llvm::divideCeil(conv.width, m));
 }
-int64_t WinogradPlan::rowStride(int64_t elements) const {
+int64_t WindowTiling::rowStride(int64_t elements) const {
   return int64_t(llvm::alignTo(elements, line)) + line;
 }
 int64_t WinogradPlan::sliceStride() const {
   return block * rowStride(std::max(conv.channels, conv.filters)) + line;
-}
-
-//===----------------------------------------------------------------------===//
-// What is such a convolution
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Reads a root as a WindowConv.
-class WindowReader {
-public:
-  WindowReader(Kernel &kernel, linalg::GenericOp root)
-      : kernel(kernel), root(root) {}
-
-  std::optional<WindowConv> run();
-
-private:
-  bool isSumOfProducts();
-  bool haveType(Type element);
-  bool readWeights();
-  bool readOutput();
-  bool readInput();
-  bool isReadInOrder();
-  bool canBeCounted();
-  std::optional<unsigned> loopAt(AffineMap map, unsigned position);
-  int64_t extent(unsigned loop) { return staticLoopExtent(root, loop); }
-
-  Kernel &kernel;
-  linalg::GenericOp root;
-  WindowConv conv;
-  unsigned tapRow = 0, tapColumn = 0;
-};
-} // namespace
-
-std::optional<unsigned> WindowReader::loopAt(AffineMap map, unsigned position) {
-  if (auto dim = dyn_cast<AffineDimExpr>(map.getResult(position)))
-    return dim.getPosition();
-  return std::nullopt;
-}
-
-/// A sum of products of floats of one type, or of bf16, that starts at zero.
-bool WindowReader::isSumOfProducts() {
-  Type element = getElementTypeOrSelf(root.getResult(0));
-  return isFloatProduct(root) && (element.isF32() || element.isF64()) &&
-         startsFromZero(root) &&
-         (haveType(element) ||
-          (element.isF32() && onlyWidensFactors(root) &&
-           haveType(BFloat16Type::get(root.getContext()))));
-}
-
-bool WindowReader::haveType(Type element) {
-  return llvm::all_of(root.getDpsInputs(), [&](Value input) {
-    return getElementTypeOrSelf(input) == element;
-  });
-}
-
-/// g[kh, kw, c, k]
-bool WindowReader::readWeights() {
-  for (OpOperand *operand : root.getDpsInputOperands()) {
-    auto argument = dyn_cast<BlockArgument>(operand->get());
-    if (!argument || !argument.hasOneUse())
-      continue;
-    AffineMap map = root.getMatchingIndexingMap(operand);
-    auto shape = cast<RankedTensorType>(argument.getType()).getShape();
-    if (shape.size() != 4 || shape[0] != 3 || shape[1] != 3 ||
-        !map.isProjectedPermutation())
-      continue;
-    conv.weights = operand;
-    conv.input = root.getDpsInputOperand(operand->getOperandNumber() == 0);
-    tapRow = *loopAt(map, 0);
-    tapColumn = *loopAt(map, 1);
-    conv.channel = *loopAt(map, 2);
-    conv.filter = *loopAt(map, 3);
-    conv.channels = shape[2];
-    conv.filters = shape[3];
-    conv.hasKnownWeights = bool(
-        kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"));
-    return true;
-  }
-  return false;
-}
-
-/// y[n, h, w, k]
-bool WindowReader::readOutput() {
-  AffineMap map = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
-  unsigned rank = map.getNumResults();
-  if (rank < 3 || rank > 4 || !map.isProjectedPermutation() ||
-      root.getNumLoops() != rank + 3 || root.getNumReductionLoops() != 3 ||
-      loopAt(map, rank - 1) != conv.filter || map.isFunctionOfDim(tapRow) ||
-      map.isFunctionOfDim(tapColumn) || map.isFunctionOfDim(conv.channel))
-    return false;
-  conv.row = *loopAt(map, rank - 3);
-  conv.column = *loopAt(map, rank - 2);
-  conv.height = extent(conv.row);
-  conv.width = extent(conv.column);
-  conv.images = 1;
-  if (rank == 4 && extent(*loopAt(map, 0)) != 1) {
-    conv.image = loopAt(map, 0);
-    int64_t known = extent(*conv.image);
-    conv.images =
-        ShapedType::isDynamic(known) ? std::nullopt : std::optional(known);
-  }
-  // Loops of one turn are not among the coordinates of the emitters.
-  return conv.height > 1 && conv.width > 1 && conv.channels > 1 &&
-         conv.filters > 1 && conv.images.value_or(1) > 0;
-}
-
-/// x[n, h + kh, w + kw, c]
-bool WindowReader::readInput() {
-  AffineMap map = root.getMatchingIndexingMap(conv.input);
-  auto type = cast<RankedTensorType>(conv.input->get().getType());
-  MLIRContext *context = root.getContext();
-  auto sum = [&](unsigned one, unsigned other) {
-    return canonical(getAffineDimExpr(one, context) +
-                     getAffineDimExpr(other, context));
-  };
-  unsigned seen = 0;
-  for (auto [position, expr] : llvm::enumerate(map.getResults())) {
-    if (canonical(expr) == sum(conv.row, tapRow)) {
-      conv.inputHeight = type.getDimSize(position);
-      seen |= 1;
-    } else if (canonical(expr) == sum(conv.column, tapColumn)) {
-      conv.inputWidth = type.getDimSize(position);
-      seen |= 2;
-    } else if (expr == getAffineDimExpr(conv.channel, context)) {
-      seen |= 4;
-    } else if (expr.isFunctionOfDim(conv.row) ||
-               expr.isFunctionOfDim(conv.column) ||
-               expr.isFunctionOfDim(conv.filter) ||
-               llvm::any_of(
-                   ArrayRef{tapRow, tapColumn, conv.channel},
-                   [&](unsigned loop) { return expr.isFunctionOfDim(loop); })) {
-      return false;
-    }
-  }
-  return seen == 7 && conv.inputHeight >= conv.height + 2 &&
-         conv.inputWidth >= conv.width + 2;
-}
-
-/// Whether neighbouring channels are neighbours in memory.
-bool WindowReader::isReadInOrder() {
-  return llvm::none_of(accessesOf(kernel, root), [&](const Access &access) {
-    return access.operand == conv.input &&
-           laneAccess(cast<ShapedType>(access.tensor.getType()),
-                      access.position, conv.channel) == LaneAccess::Gather;
-  });
-}
-
-/// Whether no cost overflows. What does not fit in memory is refused later.
-bool WindowReader::canBeCounted() {
-  constexpr int64_t mostChannels = 1 << 24;
-  constexpr double mostProducts = 1e15;
-  double products = double(conv.images.value_or(1)) * double(conv.height) *
-                    double(conv.width) * double(conv.channels) *
-                    double(conv.filters);
-  return std::max(conv.channels, conv.filters) <= mostChannels &&
-         products <= mostProducts;
-}
-
-std::optional<WindowConv> WindowReader::run() {
-  if (isSumOfProducts() && readWeights() && readOutput() && readInput() &&
-      isReadInOrder() && canBeCounted())
-    return conv;
-  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,10 +139,9 @@ int64_t Planner::costOfWeights(const WinogradPlan &plan) const {
 /// cannot hide.
 int64_t Planner::costOfProducts(const WinogradPlan &plan) const {
   bool kept = weightBytes(plan) <= cachedWeightBytes;
-  int64_t stream =
-      weightBytes(plan) / (conv.hasKnownWeights ? bytesOfSlot()
-                           : kept               ? nearBytesOfSlot()
-                                                : cachedBytesOfSlot());
+  int64_t stream = weightBytes(plan) / (conv.hasKnownWeights ? bytesOfSlot()
+                                        : kept ? nearBytesOfSlot()
+                                               : cachedBytesOfSlot());
   auto ofBlock = [&](int64_t tiles, bool first) {
     // Sums begin with zeros and are stored.
     constexpr int64_t stepsOfEnds = 3;
@@ -452,7 +288,7 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
                                          Winograd choice, DotUnit dots) {
   if (choice == Winograd::Off)
     return std::nullopt;
-  std::optional<WindowConv> conv = WindowReader(kernel, root).run();
+  std::optional<WindowConv> conv = readConvolution(kernel, root);
   if (!conv)
     return std::nullopt;
   bool isDot = dots != DotUnit::None &&

@@ -122,7 +122,7 @@ func.func private @strided(%x: tensor<1x17x17x16xf32>, %g: tensor<3x3x16x32xf32>
 // CHECK-SAME:    %[[G:[^:]+]]: memref<3x3x16x32xf32>,
 // CHECK-SAME:    %[[MEMORY:[^:]+]]: memref<19008xf32> {ktn.shared_scratch}
 // CHECK-SAME:    ktn.kernel = "winograd4"
-// CHECK:         %[[OWN:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [0], sizes: [36, 1, 16, 32], strides: [528, 512, 32, 1]
+// CHECK:         %[[OWN:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [%c0{{[_0-9]*}}], sizes: [36, 1, 16, 32], strides: [528, 512, 32, 1]
 // CHECK:         scf.for
 // CHECK-COUNT-9:   vector.load %[[G]]
 // CHECK-NOT:       vector.load

@@ -1,0 +1,201 @@
+//===- WinogradTiles.cpp - tiles on their way to products -----------------===//
+#include "codegen/cpu/WinogradTiles.h"
+#include "codegen/cpu/WinogradMath.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+Value WindowTiles::plus(Value value, int64_t offset) {
+  return kernel.plus(value, kernel.index(offset));
+}
+
+Value WindowTiles::least(Value value, int64_t bound) {
+  return kernel.least(value, kernel.index(bound));
+}
+
+void WindowTiles::loop(Value from, Value to, int64_t step, Then body) {
+  emitTurns(kernel, reader, from, to, step, body);
+}
+
+void WindowTiles::alongVectors(int64_t extent, AlongVectors body) {
+  alongVectors({kernel.index(0), kernel.index(extent)}, extent, body);
+}
+
+/// A range begins at a multiple of a vector, and ends at one or at `extent`.
+void WindowTiles::alongVectors(Range range, int64_t extent, AlongVectors body) {
+  int64_t whole = extent / tiling.lanes * tiling.lanes;
+  loop(range.first, least(range.second, whole), tiling.lanes,
+       [&](Value at) { body(at, tiling.lanes); });
+  if (whole == extent)
+    return;
+  auto rest = unsigned(extent - whole);
+  if (getConstantIntValue(range.second) == extent)
+    return body(kernel.index(whole), rest);
+  loop(kernel.index(whole), range.second, tiling.lanes,
+       [&](Value at) { body(at, rest); });
+}
+
+void WindowTiles::emitTurn(int64_t number, Range range,
+                           llvm::function_ref<void(Range)> step) {
+  kernel.emitTurn(number, [&] {
+    LaneReader::Scope scope(reader);
+    step(range);
+  });
+}
+
+Value WindowTiles::view(Value scratch, Value begin, ArrayRef<int64_t> sizes,
+                        ArrayRef<int64_t> strides) {
+  auto layout =
+      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
+  return memref::ReinterpretCastOp::create(
+      b, loc, MemRefType::get(sizes, element, layout), scratch,
+      OpFoldResult(begin), getAsIndexOpFoldResult(b.getContext(), sizes),
+      getAsIndexOpFoldResult(b.getContext(), strides));
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+Value WindowTiles::allTiles() {
+  Value tiles = kernel.index(tiling.tilesOfImage());
+  if (!conv.image)
+    return tiles;
+  return arith::MulIOp::create(b, loc, kernel.loopExtent(root, *conv.image),
+                               tiles);
+}
+
+TileCorner WindowTiles::cornerOf(Value tile) {
+  Value ofImage = kernel.index(tiling.tilesOfImage());
+  Value across = kernel.index(tiling.tilesAcross()), m = kernel.index(tiling.m);
+  TileCorner corner;
+  if (conv.image) {
+    corner.image = arith::DivUIOp::create(b, loc, tile, ofImage);
+    tile = arith::RemUIOp::create(b, loc, tile, ofImage);
+  }
+  Value down = arith::DivUIOp::create(b, loc, tile, across);
+  Value right = arith::RemUIOp::create(b, loc, tile, across);
+  corner.row = arith::MulIOp::create(b, loc, down, m);
+  corner.column = arith::MulIOp::create(b, loc, right, m);
+  return corner;
+}
+
+void WindowTiles::placeTile(Value tile) {
+  TileCorner corner = cornerOf(tile);
+  if (conv.image)
+    reader.bind(*conv.image, corner.image);
+  row = corner.row;
+  column = corner.column;
+  reader.bind(conv.row, row);
+  reader.bind(conv.column, column);
+}
+
+void WindowTiles::overTiles(
+    Value firstTile, Range range, const TilesAhead &ahead,
+    llvm::function_ref<void(Value, const TileCorner &)> body) {
+  loop(range.first, range.second, 1, [&](Value number) {
+    Value tile = arith::AddIOp::create(b, loc, firstTile, number);
+    placeTile(tile);
+    body(number, ahead.empty() ? TileCorner() : cornerOf(plus(tile, 1)));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Transforms
+//===----------------------------------------------------------------------===//
+
+void WindowTiles::transform(
+    int64_t size, Transform transform,
+    llvm::function_ref<Value(int64_t, int64_t)> element,
+    llvm::function_ref<void(int64_t, ValueRange)> then) {
+  SmallVector<SmallVector<Value>> columns;
+  for (int64_t j = 0; j < size; ++j) {
+    SmallVector<Value> values;
+    for (int64_t i = 0; i < size; ++i)
+      values.push_back(element(i, j));
+    columns.push_back(transform(b, loc, values));
+  }
+  for (size_t i = 0; i < columns[0].size(); ++i) {
+    SmallVector<Value> values;
+    for (ArrayRef<Value> column : columns)
+      values.push_back(column[i]);
+    then(int64_t(i), transform(b, loc, values));
+  }
+}
+
+Value WindowTiles::readFactor(OpOperand *operand, const Position &point,
+                              unsigned width) {
+  Position position;
+  for (AffineExpr expr : root.getMatchingIndexingMap(operand).getResults())
+    position.push_back(canonical(expr.replaceDims(point)));
+  Value value =
+      reader.materialize(reader.read(operand->get(), position, width), width);
+  if (getElementTypeOrSelf(value) == element)
+    return value;
+  return arith::ExtFOp::create(b, loc, VectorType::get(width, element), value);
+}
+
+/// Where the input of a tile is that begins at `start` of the loop `loop`, of
+/// tiles that reach to `reach`. What would be outside is read at the edge: no
+/// output that is kept depends on it.
+AffineExpr WindowTiles::placeInput(unsigned loop, Value start, int64_t offset,
+                                   int64_t reach, int64_t extent) {
+  if (reach - tiling.m - 1 + offset <= extent)
+    return getAffineDimExpr(loop, b.getContext()) + offset;
+  return reader.symbol(least(plus(start, offset), extent - 1));
+}
+
+void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
+                                  Range channels) {
+  int64_t size = tiling.m + 2;
+  reader.setLane(conv.channel);
+  TilesAhead ahead(kernel, reader, root, tiling, conv.channel);
+  ahead.addInputs();
+  overTiles(firstTile, tiles, ahead, [&](Value number, const TileCorner &next) {
+    SmallVector<AffineExpr> down, right;
+    for (int64_t i = 0; i < size; ++i) {
+      down.push_back(placeInput(conv.row, row, i,
+                                tiling.tilesDown() * tiling.m + 2,
+                                conv.inputHeight));
+      right.push_back(placeInput(conv.column, column, i,
+                                 tiling.tilesAcross() * tiling.m + 2,
+                                 conv.inputWidth));
+    }
+    auto read = [&](int64_t i, int64_t j, unsigned width) {
+      Position point(root.getNumLoops(),
+                     getAffineConstantExpr(0, b.getContext()));
+      if (conv.image)
+        point[*conv.image] = getAffineDimExpr(*conv.image, b.getContext());
+      point[conv.row] = down[i];
+      point[conv.column] = right[j];
+      point[conv.channel] = getAffineDimExpr(conv.channel, b.getContext());
+      return readFactor(conv.input, point, width);
+    };
+    alongVectors(channels, conv.channels, [&](Value channel, unsigned width) {
+      reader.bind(conv.channel, channel);
+      ahead.ask(next);
+      transform(
+          size, emitInputTransform,
+          [&](int64_t i, int64_t j) { return read(i, j, width); },
+          [&](int64_t i, ValueRange row) {
+            for (auto [j, value] : llvm::enumerate(row))
+              vector::StoreOp::create(
+                  b, loc, value, inputs,
+                  ValueRange{kernel.index(i * size + int64_t(j)), number,
+                             channel});
+          });
+    });
+  });
+}
+
+} // namespace keratin

@@ -1,0 +1,84 @@
+//===- WinogradTiles.h - tiles on their way to products ---------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_WINOGRADTILES_H
+#define KERATIN_CODEGEN_CPU_WINOGRADTILES_H
+
+#include "codegen/cpu/Winograd.h"
+#include "codegen/cpu/WinogradAhead.h"
+
+namespace keratin {
+
+/// What emitters of sums over windows share: loops over tiles, and transforms
+/// of what is read for one.
+class WindowTiles {
+protected:
+  WindowTiles(Kernel &kernel, mlir::linalg::GenericOp root,
+              const WindowTiling &plan)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        root(root), tiling(plan), conv(plan.conv),
+        element(getElementTypeOrSelf(root.getResult(0))),
+        vectorType(mlir::VectorType::get(plan.lanes, element)) {}
+
+  using Value = mlir::Value;
+  using Then = llvm::function_ref<void(Value)>;
+  using AlongVectors = llvm::function_ref<void(Value, unsigned)>;
+  /// Along one axis of a tile or window.
+  using Transform = llvm::function_ref<llvm::SmallVector<Value>(
+      mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+  /// A half-open range of tiles, positions, or channels.
+  using Range = std::pair<Value, Value>;
+
+  Value plus(Value value, int64_t offset);
+  Value least(Value value, int64_t bound);
+  void loop(Value from, Value to, int64_t step, Then body);
+  /// Full vectors of `extent` elements, and what is left of them.
+  void alongVectors(int64_t extent, AlongVectors body);
+  void alongVectors(Range range, int64_t extent, AlongVectors body);
+  void emitTurn(int64_t number, Range range,
+                llvm::function_ref<void(Range)> step);
+
+  /// `sizes` and `strides` of `scratch`, from `begin` on.
+  Value view(Value scratch, Value begin, llvm::ArrayRef<int64_t> sizes,
+             llvm::ArrayRef<int64_t> strides);
+
+  Value allTiles();
+  /// Tiles are numbered image by image, row by row.
+  TileCorner cornerOf(Value tile);
+  void placeTile(Value tile);
+  /// Goes over `range` of the tiles from `firstTile` on, with a number in the
+  /// range and what `ahead` is to ask for.
+  void overTiles(Value firstTile, Range range, const TilesAhead &ahead,
+                 llvm::function_ref<void(Value, const TileCorner &)> body);
+
+  /// Transforms the columns of the square of `size` that `element` reads, then
+  /// one row after the other, with which `then` goes on.
+  void transform(int64_t size, Transform transform,
+                 llvm::function_ref<Value(int64_t, int64_t)> element,
+                 llvm::function_ref<void(int64_t, mlir::ValueRange)> then);
+  /// Reads `width` elements of an operand of the root, where `point` has an
+  /// expression for each of its loops, in the type of the sums.
+  Value readFactor(mlir::OpOperand *operand, const Position &point,
+                   unsigned width);
+  /// Transforms the inputs of tiles, `channels` of them, to
+  /// `inputs[point][number][channel]`.
+  void transformInputs(Value inputs, Value firstTile, Range tiles,
+                       Range channels);
+
+  Kernel &kernel;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  LaneReader reader;
+  mlir::linalg::GenericOp root;
+  const WindowTiling &tiling;
+  const WindowConv &conv;
+  mlir::Type element;
+  mlir::VectorType vectorType;
+  Value row, column; ///< of the first pixel of the tile
+
+private:
+  mlir::AffineExpr placeInput(unsigned loop, Value start, int64_t offset,
+                              int64_t reach, int64_t extent);
+};
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_WINOGRADTILES_H
