@@ -14,7 +14,7 @@
 #include "codegen/cpu/Strassen.h"
 #include "codegen/cpu/TileEmitter.h"
 #include "codegen/cpu/WeightsAhead.h"
-#include "codegen/cpu/Winograd.h"
+#include "codegen/cpu/WinogradGradient.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -181,6 +181,11 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
     emitWinograd(kernel, root, *transformed, outputs);
     return true;
   }
+  if (!byPairs && !isVeryNarrow)
+    if (auto gradient = planGradient(kernel, root, unit, winograd)) {
+      emitGradient(kernel, root, *gradient, outputs);
+      return true;
+    }
   if (byPairs) {
     if (emitDots(kernel, root, *byPairs, outputs))
       axis = axisOf(byPairs->lane, outputs.front());

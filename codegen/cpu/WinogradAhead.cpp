@@ -29,17 +29,16 @@ void TilesAhead::add(Pixels pixels) {
     far.push_back(std::move(pixels));
 }
 
-void TilesAhead::addInputs() {
+void TilesAhead::addFactor(OpOperand *factor, int64_t size, int64_t shared) {
   const WindowConv &conv = plan.conv;
   auto loop = [&](unsigned number) {
     return getAffineDimExpr(number, root.getContext());
   };
   Position point = pointAt(conv.image ? loop(*conv.image) : AffineExpr(),
                            loop(conv.row), loop(conv.column));
-  int64_t size = plan.m + 2, shared = 2; // columns of two tiles
-  add({kernel.memrefOf(conv.input->get()),
-       atPoint(root.getMatchingIndexingMap(conv.input).getResults(), point),
-       size, shared, size, /*isWritten=*/false});
+  add({kernel.memrefOf(factor->get()),
+       atPoint(root.getMatchingIndexingMap(factor).getResults(), point), size,
+       shared, size, /*isWritten=*/false});
 }
 
 void TilesAhead::addOutputs(ArrayRef<Output> outputs) {

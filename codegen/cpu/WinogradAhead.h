@@ -26,7 +26,9 @@ public:
       : kernel(kernel), reader(reader), root(root), plan(plan), lane(lane) {}
 
   /// The inputs of a tile that the one before has not read.
-  void addInputs();
+  void addInputs() { addFactor(plan.conv.input, plan.m + 2, /*shared=*/2); }
+  /// The pixels of a tile, of what meets them.
+  void addSlopes() { addFactor(plan.conv.factor, plan.m, /*shared=*/0); }
   /// Where `outputs` go, and what is added to them.
   void addOutputs(llvm::ArrayRef<Output> outputs);
   bool empty() const { return far.empty(); }
@@ -46,6 +48,8 @@ private:
     bool isWritten;
   };
   void add(Pixels pixels);
+  /// Squares of `size` pixels, of which two tiles share `shared` columns.
+  void addFactor(mlir::OpOperand *factor, int64_t size, int64_t shared);
   Position pointAt(mlir::AffineExpr image, mlir::AffineExpr row,
                    mlir::AffineExpr column);
 

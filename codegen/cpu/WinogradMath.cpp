@@ -14,6 +14,13 @@ namespace keratin {
 /// The points of F(4x4, 3x3) besides 0 and infinity are +-near and +-far.
 static constexpr double near = 5.0 / 8, far = 3.0 / 2;
 
+static double power(double point, int exponent) {
+  double result = 1;
+  for (int i = 0; i < exponent; ++i)
+    result *= point;
+  return result;
+}
+
 //===----------------------------------------------------------------------===//
 // Inputs and outputs
 //===----------------------------------------------------------------------===//
@@ -88,17 +95,28 @@ SmallVector<Value> emitOutputTransform(OpBuilder &b, Location loc,
   if (x.size() == 4)
     return {f.add(x[0], nearEven), f.add(nearOdd, x[3])};
   Value farEven = f.add(x[3], x[4]), farOdd = f.sub(x[3], x[4]);
-  auto power = [](double point, int exponent) {
-    double result = 1;
-    for (int i = 0; i < exponent; ++i)
-      result *= point;
-    return result;
-  };
   return {f.add(f.add(x[0], nearEven), farEven),
           f.addTimes(far, farOdd, f.times(near, nearOdd)),
           f.addTimes(power(far, 2), farEven, f.times(power(near, 2), nearEven)),
           f.addTimes(power(far, 3), farOdd,
                      f.addTimes(power(near, 3), nearOdd, x[5]))};
+}
+
+SmallVector<Value> emitSlopeTransform(OpBuilder &b, Location loc,
+                                      ValueRange x) {
+  Formula f(b, loc, x[0].getType());
+  if (x.size() == 2)
+    return {x[0], f.add(x[0], x[1]), f.sub(x[0], x[1]), x[1]};
+  // What belongs to a point is the polynomial of x there.
+  SmallVector<Value> result = {x[0]};
+  for (double point : {near, far}) {
+    Value even = f.addTimes(power(point, 2), x[2], x[0]);
+    Value odd = f.addTimes(power(point, 2), x[3], x[1]);
+    result.push_back(f.addTimes(point, odd, even));
+    result.push_back(f.addTimes(-point, odd, even));
+  }
+  result.push_back(x[3]);
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,6 +162,24 @@ SmallVector<Value> emitWindowTransform(OpBuilder &b, Location loc, ValueRange x,
     result.push_back(f.addTimes(-tap[1], x[1], even));
   }
   result.push_back(x[2]);
+  return result;
+}
+
+SmallVector<Value> emitWindowSums(OpBuilder &b, Location loc, ValueRange x) {
+  Formula f(b, loc, x[0].getType());
+  int64_t m = int64_t(x.size()) - 2;
+  ArrayRef<WindowRow> matrix = windowMatrix(m);
+  SmallVector<Value> result = {m == 2 ? Value(x[0])
+                                      : f.times(matrix[0].tap[0], x[0]),
+                               Value(), x.back()};
+  for (int64_t row = 1; row <= m; row += 2) {
+    const double *tap = matrix[row].tap;
+    Value even = f.add(x[row], x[row + 1]), odd = f.sub(x[row], x[row + 1]);
+    result[0] = f.addTimes(tap[0], even, result[0]);
+    result[1] =
+        result[1] ? f.addTimes(tap[1], odd, result[1]) : f.times(tap[1], odd);
+    result[2] = f.addTimes(tap[2], even, result[2]);
+  }
   return result;
 }
 

@@ -6,6 +6,10 @@
 //
 // with (m+2)^2 multiplications, * element by element, in place of 9 m^2
 // (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015).
+// The gradient by g of what depends on them, where e is that by the outputs, is
+//
+//     G^T [(A e A^T) * (B^T d B)] G
+//
 // The matrices evaluate polynomials at m+1 points and at infinity. F(2x2, 3x3)
 // takes 0 and +-1; F(4x4, 3x3) takes 0, +-5/8 and +-3/2, which are exact in
 // binary and round to a third of the error of the usual 0, +-1, +-2.
@@ -26,6 +30,14 @@ emitInputTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
 /// Emits `A^T x` for the m+2 floats or vectors of floats `x`: m values.
 llvm::SmallVector<mlir::Value>
 emitOutputTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
+
+/// Emits `A x` for the m floats or vectors of floats `x`: m+2 values.
+llvm::SmallVector<mlir::Value>
+emitSlopeTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
+
+/// Emits `G^T x` for the m+2 floats or vectors of floats `x`: 3 values.
+llvm::SmallVector<mlir::Value>
+emitWindowSums(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
 
 /// Emits `G x` for the 3 floats or vectors of floats `x`: m+2 values.
 llvm::SmallVector<mlir::Value> emitWindowTransform(mlir::OpBuilder &b,

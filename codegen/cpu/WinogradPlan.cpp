@@ -1,8 +1,6 @@
 //===- WinogradPlan.cpp - when and how tiles of outputs are transformed ---===//
-#include "codegen/cpu/Winograd.h"
-#include "ir/FloatProducts.h"
+#include "codegen/cpu/WinogradCosts.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -27,15 +25,6 @@ int64_t WinogradPlan::sliceStride() const {
   return block * rowStride(std::max(conv.channels, conv.filters)) + line;
 }
 
-//===----------------------------------------------------------------------===//
-// How, and when
-//
-// Costs are in issue slots of FMAs, as those of TileSizes. What the transforms
-// of the vectors of a tile take was measured, with their loads and stores.
-//===----------------------------------------------------------------------===//
-
-/// What the second cache holds of weights, and of them and a ring.
-static constexpr int64_t cachedWeightBytes = 1 << 20, cacheBytes = 5 << 18;
 /// Scratch memory of all parts of a kernel, where it has two, and what they
 /// share.
 static constexpr int64_t mostScratchBytes = 4 << 20, mostSharedBytes = 16 << 20;
@@ -44,12 +33,11 @@ static constexpr int64_t mostWeightBytes = 64 << 20;
 static constexpr int64_t mostParts = 16;
 
 namespace {
-class Planner {
+class Planner : WindowCosts {
 public:
   Planner(const WindowConv &conv, unsigned bits, bool inParts,
           const VectorUnit &unit)
-      : conv(conv), unit(unit), lanes(unit.bits / bits), bytes(bits / 8),
-        inParts(inParts) {}
+      : WindowCosts(conv, bits, unit), inParts(inParts) {}
 
   WinogradPlan plan(int64_t m) const;
   int64_t costOf(const WinogradPlan &plan) const;
@@ -57,21 +45,12 @@ public:
 
 private:
   int64_t images() const { return conv.images.value_or(1); }
-  int64_t vectors(int64_t elements) const {
-    return int64_t(llvm::divideCeil(elements, lanes));
-  }
-  /// What arrives in a slot from memory, and from the third cache, where little
-  /// is. Slots are longer where a vector takes two turns of a unit.
-  int64_t farBytesOfSlot() const { return unit.halfUnits ? 4 : 2; }
-  int64_t cachedBytesOfSlot() const { return 2 * farBytesOfSlot(); }
-  /// What arrives from where the weights of a model are: the second cache
-  /// brings 32 bytes a cycle, in which there are two slots.
+  /// What arrives in a slot from where the weights of a model are.
   int64_t bytesOfSlot() const {
     if (unit.nearestWeights())
       return nearBytesOfSlot();
     return unit.nearWeights() ? cachedBytesOfSlot() : farBytesOfSlot();
   }
-  int64_t nearBytesOfSlot() const { return 8 * farBytesOfSlot(); }
   TileSize tile(int64_t rows, int64_t stride) const {
     return productTile(rows, vectors(conv.filters),
                        {cachedRows(stride * bytes), mostVectors}, unit);
@@ -87,17 +66,12 @@ private:
   }
   int64_t costOfWeights(const WinogradPlan &plan) const;
   int64_t costOfProducts(const WinogradPlan &plan) const;
-  int64_t costOfInputs(const WinogradPlan &plan) const;
   int64_t costOfOutputs(const WinogradPlan &plan) const;
   int64_t costOfScratch(const WinogradPlan &plan) const;
   double costInParts(WinogradPlan &plan) const;
   double pickTile(WinogradPlan &plan) const;
 
-  const WindowConv &conv;
-  const VectorUnit &unit;
-  int64_t lanes, bytes;
   bool inParts;
-  static constexpr int64_t mostVectors = 8; ///< of a tile
 };
 } // namespace
 
@@ -143,8 +117,6 @@ int64_t Planner::costOfProducts(const WinogradPlan &plan) const {
                                         : kept ? nearBytesOfSlot()
                                                : cachedBytesOfSlot());
   auto ofBlock = [&](int64_t tiles, bool first) {
-    // Sums begin with zeros and are stored.
-    constexpr int64_t stepsOfEnds = 3;
     int64_t cost = plan.points() * (conv.channels + stepsOfEnds) *
                    productCost(tiles, vectors(conv.filters), plan.size);
     if (kept && !first)
@@ -159,11 +131,6 @@ int64_t Planner::costOfProducts(const WinogradPlan &plan) const {
          ofBlock(rest, false);
 }
 
-int64_t Planner::costOfInputs(const WinogradPlan &plan) const {
-  return images() * plan.tilesOfImage() * vectors(conv.channels) *
-         (plan.m == 2 ? 120 : 400);
-}
-
 int64_t Planner::costOfOutputs(const WinogradPlan &plan) const {
   return images() * plan.tilesOfImage() * vectors(conv.filters) *
          (plan.m == 2 ? 80 : 240);
@@ -173,13 +140,12 @@ int64_t Planner::costOfOutputs(const WinogradPlan &plan) const {
 int64_t Planner::costOfScratch(const WinogradPlan &plan) const {
   int64_t weights = weightBytes(plan);
   int64_t left = cacheBytes - (weights <= cachedWeightBytes ? weights : 0);
-  int64_t outside = plan.ringElements() * bytes - left;
-  return std::max<int64_t>(outside, 0) * 4 / cachedBytesOfSlot() *
-         blocksOf(plan);
+  return costOutside(plan.ringElements() * bytes, left, 4) * blocksOf(plan);
 }
 
 int64_t Planner::costOf(const WinogradPlan &plan) const {
-  return costOfWeights(plan) + costOfProducts(plan) + costOfInputs(plan) +
+  return costOfWeights(plan) + costOfProducts(plan) +
+         costOfInputs(plan, images() * plan.tilesOfImage()) +
          costOfOutputs(plan) + costOfScratch(plan);
 }
 
@@ -219,11 +185,12 @@ double Planner::costInParts(WinogradPlan &plan) const {
   // of each.
   constexpr double costOfTurns = 7e4;
   double byPositions =
-      costOfTurns + mean(parts, {{costOfWeights(plan), conv.channels, 1},
-                                 {costOfInputs(plan), tiles, 1},
-                                 {costOfProducts(plan) + costOfScratch(plan),
-                                  plan.points(), 1},
-                                 {costOfOutputs(plan), tiles, 1}});
+      costOfTurns +
+      mean(parts,
+           {{costOfWeights(plan), conv.channels, 1},
+            {costOfInputs(plan, images() * plan.tilesOfImage()), tiles, 1},
+            {costOfProducts(plan) + costOfScratch(plan), plan.points(), 1},
+            {costOfOutputs(plan), tiles, 1}});
   if (byPositions >= byBlocks)
     return byBlocks;
   plan.shared = WinogradPlan::Shared::Positions;
@@ -259,11 +226,7 @@ WinogradPlan Planner::plan(int64_t m) const {
   int64_t fewestTiles = areShared ? 12 : 16;
   constexpr double nearly = 1.02;
   WinogradPlan plan, best;
-  plan.conv = conv;
-  plan.m = m;
-  plan.lanes = lanes;
-  plan.line = 64 / bytes;
-  plan.farBytes = unit.secondCache() / 2;
+  static_cast<WindowTiling &>(plan) = tilingOf(m);
   double leastCost = std::numeric_limits<double>::infinity();
   double bestCost = leastCost;
   int64_t tiles = images() * plan.tilesOfImage();
@@ -310,12 +273,9 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
   Planner ofOne(*conv, bits, /*inParts=*/false, unit);
   int64_t costOfTwo = ofOne.costOf(ofOne.plan(2));
   int64_t costOfFour = ofOne.costOf(ofOne.plan(4));
-  // Sums need no memory and smaller tiles round less: they go where they are
-  // nearly as fast.
   int64_t costOfSums = ofOne.costOfSums() / (isDot ? 2 : 1);
-  if (std::min(costOfTwo, costOfFour) > costOfSums / 10 * 9)
-    return std::nullopt;
-  return planOf(costOfFour < costOfTwo / 20 * 19 ? 4 : 2);
+  std::optional<int64_t> m = fastestTile(costOfTwo, costOfFour, costOfSums);
+  return m ? planOf(*m) : std::nullopt;
 }
 
 } // namespace keratin

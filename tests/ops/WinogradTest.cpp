@@ -37,11 +37,9 @@ protected:
     image[0] = batch;
     K::Tensor x = K::placeholder(image, c.dtype);
     K::Shape window = {3, 3, c.image[3], c.filters};
-    K::Tensor weights = c.knowsWeights
-                            ? K::constant(numbers(window, c.dtype))
-                            : K::placeholder(window, c.dtype);
-    K::Tensor sum =
-        K::conv2d(x, weights, {1, 1}, c.padding, "channels_last");
+    K::Tensor weights = c.knowsWeights ? K::constant(numbers(window, c.dtype))
+                                       : K::placeholder(window, c.dtype);
+    K::Tensor sum = K::conv2d(x, weights, {1, 1}, c.padding, "channels_last");
     K::Shape shape = K::int_shape(sum);
     K::Tensor beside = K::placeholder(shape, c.dtype);
     K::Tensor biased = K::bias_add(
@@ -115,6 +113,78 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{3, 37, 41, 33}, 50, "same", DType::Float32, false},
         Case{{2, 9, 7, 5}, 3, "valid", DType::Float32, false},
         Case{{1, 11, 10, 7}, 12, "same", DType::Float64, false}),
+    [](const auto &info) { return nameOf(info.param); });
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+namespace {
+class WinogradGradient : public FormTest<Case> {
+protected:
+  /// What a loss that adds up the outputs, each times a number, has for slopes
+  /// by the window and by the image.
+  K::Function slopes(int64_t batch = K::None) {
+    const Case &c = GetParam();
+    K::Shape image = c.image;
+    image[0] = batch;
+    K::Tensor x = K::placeholder(image, c.dtype);
+    K::Tensor weights = K::placeholder({3, 3, c.image[3], c.filters}, c.dtype);
+    K::Tensor y = K::conv2d(x, weights, {1, 1}, c.padding, "channels_last");
+    K::Tensor factors = K::placeholder(K::int_shape(y), c.dtype);
+    std::vector<K::Tensor> found =
+        K::gradients(K::sum(y * factors), {weights, x});
+    return K::function({x, weights, factors}, {found[0] * 0.5, found[1]});
+  }
+};
+} // namespace
+
+TEST_P(WinogradGradient, GivesWhatSumsGive) {
+  const Case &c = GetParam();
+  for (int64_t batch : {K::None, c.image[0]}) {
+    K::Function function = slopes(batch);
+    std::vector<Array> inputs = inputsOf(function, c.image[0]);
+    K::CompileSettings settings;
+    settings.optimize = false;
+    function.configure(settings);
+    std::vector<Array> expected = function(inputs);
+    settings.optimize = true;
+    for (const char *form : {"2", "4"}) {
+      settings.winograd = form;
+      function.configure(settings);
+      std::vector<Array> results = function(inputs);
+      for (size_t index : {0, 1})
+        EXPECT_LE(relativeError(results[index], expected[index]),
+                  c.dtype == DType::Float64 ? 1e-13 : 1e-5)
+            << "F(" << form << ")";
+      expectSameBitsOnThreads(function, inputs);
+    }
+  }
+}
+
+TEST_P(WinogradGradient, IsWhatIsCompiled) {
+  for (const char *form : {"2", "4"}) {
+    K::SaveOptions options;
+    options.winograd = form;
+    options.batch = GetParam().image[0];
+    std::vector<std::string> ops = kernelOps(slopes(), options);
+    EXPECT_EQ(
+        std::count(ops.begin(), ops.end(), "winograd" + std::string(form)), 2);
+    EXPECT_EQ(std::count(ops.begin(), ops.end(), "conv"), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, WinogradGradient,
+    testing::Values(
+        // One group of blocks, whose parts are channels.
+        Case{{1, 8, 8, 16}, 32, "same"}, Case{{2, 8, 8, 264}, 272, "same"},
+        // Edge tiles, the rest of a vector.
+        Case{{2, 9, 7, 5}, 3, "valid"}, Case{{1, 13, 26, 20}, 17, "same"},
+        Case{{3, 4, 5, 2}, 40, "same"},
+        // Groups of one block and of several, the last one smaller.
+        Case{{5, 37, 41, 33}, 50, "same"}, Case{{3, 130, 94, 8}, 12, "valid"},
+        Case{{2, 30, 27, 7}, 12, "same", DType::Float64}),
     [](const auto &info) { return nameOf(info.param); });
 
 #ifdef __x86_64__

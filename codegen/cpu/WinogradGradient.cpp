@@ -1,0 +1,373 @@
+//===- WinogradGradient.cpp - gradients by windows of 3x3 -----------------===//
+#include "codegen/cpu/WinogradGradient.h"
+#include "codegen/cpu/InPlace.h"
+#include "codegen/cpu/WinogradMath.h"
+#include "codegen/cpu/WinogradTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+class GradientEmitter : WindowTiles {
+public:
+  GradientEmitter(Kernel &kernel, linalg::GenericOp root,
+                  const GradientPlan &plan, ArrayRef<Output> outputs)
+      : WindowTiles(kernel, root, plan), plan(plan), outputs(outputs) {}
+
+  void run();
+
+private:
+  void layOut();
+  Range tilesOfGroup(Value group);
+  void addUp(Value group, Range channels);
+  void clear(Value group, Range channels);
+  void transformSlopes(Value firstTile, Range tiles);
+  Value readSlope(int64_t i, int64_t j, unsigned width);
+  Value isInside(Value position, int64_t offset, int64_t reach, int64_t extent);
+  Value both(Value left, Value right);
+  void multiply(Value group, Value isFirst, Value tiles, Range channels);
+  void multiplyPanel(ArrayRef<Value> place, Value isFirst, Value tiles,
+                     Range channels, unsigned vectors);
+  void multiplyRows(ArrayRef<Value> place, Value channel, Value isFirst,
+                    Value tiles, unsigned rows, unsigned vectors);
+  void finish(Range channels);
+
+  const GradientPlan &plan;
+  ArrayRef<Output> outputs;
+
+  Value inputs, slopes; ///< [point][tile][..]
+  Value sums;           ///< [group][point][channel][column]
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What calls do
+//===----------------------------------------------------------------------===//
+
+void GradientEmitter::layOut() {
+  // A part of the channels transforms few of the inputs.
+  constexpr int64_t mostScratchBytes = 32 << 20, mostParts = 16;
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  int64_t parts = std::clamp<int64_t>(
+      mostScratchBytes / (plan.blockElements() * bytes), 2, mostParts);
+  auto [scratch, begin] =
+      kernel.addScratch(element, plan.blockElements(), parts);
+  if (plan.groups > 1 && kernel.hasParts())
+    kernel.allowTurns(2, parts);
+  inputs = view(scratch, begin, {plan.points(), plan.block, conv.channels},
+                {plan.inputStride(), plan.rowStride(conv.channels), 1});
+  slopes = view(scratch, plus(begin, plan.points() * plan.inputStride()),
+                {plan.points(), plan.block, plan.columns()},
+                {plan.slopeStride(), plan.rowStride(plan.columns()), 1});
+  Value memory = kernel.addSharedScratch(element, plan.sumElements());
+  sums = view(
+      memory, kernel.index(0),
+      {plan.groups, plan.points(), conv.channels, plan.columns()},
+      {plan.points() * plan.sumStride(), plan.sumStride(), plan.columns(), 1});
+}
+
+void GradientEmitter::run() {
+  kernel.to()->setAttr(kernelAttr,
+                       b.getStringAttr("winograd" + llvm::Twine(plan.m)));
+  layOut();
+  Value first = kernel.index(0), groups = kernel.index(plan.groups);
+  Range all = {first, kernel.index(conv.channels)};
+  if (plan.groups == 1) {
+    Range channels = kernel.share(all.second, plan.lanes);
+    addUp(first, channels);
+    finish(channels);
+    return;
+  }
+  auto addUpGroups = [&](Range range) {
+    loop(range.first, range.second, 1, [&](Value group) { addUp(group, all); });
+  };
+  if (!kernel.hasParts()) {
+    addUpGroups({first, groups});
+    finish(all);
+    return;
+  }
+  emitTurn(1, kernel.share(groups, 1), addUpGroups);
+  emitTurn(2, kernel.share(all.second, plan.lanes),
+           [&](Range channels) { finish(channels); });
+}
+
+/// Whole blocks, as equal in number as they can be.
+WindowTiles::Range GradientEmitter::tilesOfGroup(Value group) {
+  Value tiles = allTiles();
+  if (plan.groups == 1)
+    return {kernel.index(0), tiles};
+  int64_t ofTurn = plan.groups * plan.block;
+  Value blocks = kernel.over(plus(tiles, ofTurn - 1), kernel.index(ofTurn),
+                             /*rest=*/false);
+  Value ofGroup = kernel.times(blocks, plan.block);
+  Value begin = kernel.times(group, ofGroup);
+  return {kernel.least(begin, tiles),
+          kernel.least(kernel.plus(begin, ofGroup), tiles)};
+}
+
+/// The sums of the tiles of a group, of `channels`.
+void GradientEmitter::addUp(Value group, Range channels) {
+  Range tiles = tilesOfGroup(group);
+  if (!conv.images) {
+    Value isEmpty = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          tiles.first, tiles.second);
+    auto branch = scf::IfOp::create(b, loc, isEmpty, /*withElse=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    LaneReader::Scope scope(reader);
+    clear(group, channels);
+  }
+  loop(tiles.first, tiles.second, plan.block, [&](Value firstTile) {
+    Value count = kernel.index(plan.block);
+    if (!plan.hasWholeBlocks() || !conv.images)
+      count = arith::MinUIOp::create(
+          b, loc, count,
+          arith::SubIOp::create(b, loc, tiles.second, firstTile));
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          firstTile, tiles.first);
+    Range range = {kernel.index(0), count};
+    transformInputs(inputs, firstTile, range, channels);
+    transformSlopes(firstTile, range);
+    multiply(group, isFirst, count, channels);
+  });
+}
+
+/// Without tiles sums are zero.
+void GradientEmitter::clear(Value group, Range channels) {
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+  loop(kernel.index(0), kernel.index(plan.points()), 1, [&](Value point) {
+    loop(channels.first, channels.second, 1, [&](Value channel) {
+      alongVectors(plan.columns(), [&](Value column, unsigned) {
+        vector::StoreOp::create(b, loc, zero, sums,
+                                ValueRange{group, point, channel, column});
+      });
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients by outputs
+//===----------------------------------------------------------------------===//
+
+/// Whether `position + offset` is before `extent`, of tiles that reach to
+/// `reach`; null where it always is.
+Value GradientEmitter::isInside(Value position, int64_t offset, int64_t reach,
+                                int64_t extent) {
+  if (reach - plan.m + offset < extent)
+    return nullptr;
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                               plus(position, offset), kernel.index(extent));
+}
+
+Value GradientEmitter::both(Value left, Value right) {
+  if (!left || !right)
+    return left ? left : right;
+  return arith::AndIOp::create(b, loc, left, right);
+}
+
+/// That of pixel (i, j) of the tile; zero outside of the image.
+Value GradientEmitter::readSlope(int64_t i, int64_t j, unsigned width) {
+  Value down = isInside(row, i, plan.tilesDown() * plan.m, conv.height);
+  Value right = isInside(column, j, plan.tilesAcross() * plan.m, conv.width);
+  Position point(root.getNumLoops(), getAffineConstantExpr(0, b.getContext()));
+  if (conv.image)
+    point[*conv.image] = getAffineDimExpr(*conv.image, b.getContext());
+  auto place = [&](unsigned loop, Value start, int64_t offset, bool isKnown,
+                   int64_t extent) {
+    return isKnown ? getAffineDimExpr(loop, b.getContext()) + offset
+                   : reader.symbol(least(plus(start, offset), extent - 1));
+  };
+  point[conv.row] = place(conv.row, row, i, !down, conv.height);
+  point[conv.column] = place(conv.column, column, j, !right, conv.width);
+  point[conv.filter] = getAffineDimExpr(conv.filter, b.getContext());
+  Value value = readFactor(conv.factor, point, width);
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+  if (width != plan.lanes)
+    value = vector::InsertStridedSliceOp::create(
+        b, loc, value, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+  Value isThere = both(down, right);
+  return isThere ? arith::SelectOp::create(b, loc, isThere, value, zero)
+                 : value;
+}
+
+void GradientEmitter::transformSlopes(Value firstTile, Range tiles) {
+  int64_t size = plan.m + 2;
+  reader.setLane(conv.filter);
+  TilesAhead ahead(kernel, reader, root, plan, conv.filter);
+  ahead.addSlopes();
+  overTiles(firstTile, tiles, ahead, [&](Value number, const TileCorner &next) {
+    alongVectors(conv.filters, [&](Value filter, unsigned width) {
+      reader.bind(conv.filter, filter);
+      ahead.ask(next);
+      transform(
+          plan.m, emitSlopeTransform,
+          [&](int64_t i, int64_t j) { return readSlope(i, j, width); },
+          [&](int64_t i, ValueRange row) {
+            for (auto [j, value] : llvm::enumerate(row))
+              vector::StoreOp::create(
+                  b, loc, value, slopes,
+                  ValueRange{kernel.index(i * size + int64_t(j)), number,
+                             filter});
+          });
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void GradientEmitter::multiply(Value group, Value isFirst, Value tiles,
+                               Range channels) {
+  int64_t whole = plan.columns() / plan.panelWidth() * plan.panelWidth();
+  auto rest = unsigned((plan.columns() - whole) / plan.lanes);
+  loop(kernel.index(0), kernel.index(plan.points()), 1, [&](Value point) {
+    loop(kernel.index(0), kernel.index(whole), plan.panelWidth(),
+         [&](Value column) {
+           multiplyPanel({group, point, column}, isFirst, tiles, channels,
+                         plan.size.vectors);
+         });
+    if (rest != 0)
+      multiplyPanel({group, point, kernel.index(whole)}, isFirst, tiles,
+                    channels, rest);
+  });
+}
+
+/// `place` is a group, a point, and the first column.
+void GradientEmitter::multiplyPanel(ArrayRef<Value> place, Value isFirst,
+                                    Value tiles, Range channels,
+                                    unsigned vectors) {
+  unsigned rows = plan.size.rows;
+  int64_t whole = conv.channels / rows * rows;
+  auto multiply = [&](unsigned count) {
+    return [&, count](Value channel) {
+      multiplyRows(place, channel, isFirst, tiles, count, vectors);
+    };
+  };
+  loop(channels.first, least(channels.second, whole), rows, multiply(rows));
+  if (whole != conv.channels)
+    loop(kernel.index(whole), channels.second, rows,
+         multiply(unsigned(conv.channels - whole)));
+}
+
+/// Adds to a tile of sums what the tiles of a block have in registers.
+void GradientEmitter::multiplyRows(ArrayRef<Value> place, Value channel,
+                                   Value isFirst, Value tiles, unsigned rows,
+                                   unsigned vectors) {
+  Value group = place[0], point = place[1], column = place[2];
+  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
+                                             arith::FastMathFlags::contract);
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+  SmallVector<Value> start(size_t(rows) * vectors, zero), rowsOf, columnsOf;
+  for (unsigned i = 0; i < rows; ++i)
+    rowsOf.push_back(plus(channel, i));
+  for (unsigned j = 0; j < vectors; ++j)
+    columnsOf.push_back(plus(column, int64_t(j) * plan.lanes));
+  for (Value row : rowsOf)
+    for (Value column : columnsOf)
+      memref::PrefetchOp::create(b, loc, sums,
+                                 ValueRange{group, point, row, column},
+                                 /*isWrite=*/true, /*localityHint=*/3,
+                                 /*isDataCache=*/true);
+  SmallVector<Value> added = emitLoop(
+      b, loc, kernel.index(0), tiles, kernel.index(1), start,
+      [&](Value tile, ValueRange before) {
+        SmallVector<Value> factors, after;
+        for (Value column : columnsOf)
+          factors.push_back(vector::LoadOp::create(
+              b, loc, vectorType, slopes, ValueRange{point, tile, column}));
+        for (unsigned i = 0; i < rows; ++i) {
+          Value scalar = memref::LoadOp::create(
+              b, loc, inputs, ValueRange{point, tile, rowsOf[i]});
+          Value value = vector::BroadcastOp::create(b, loc, vectorType, scalar);
+          for (unsigned j = 0; j < vectors; ++j) {
+            Value product =
+                arith::MulFOp::create(b, loc, value, factors[j], fused);
+            after.push_back(arith::AddFOp::create(
+                b, loc, before[i * vectors + j], product, fused));
+          }
+        }
+        return after;
+      });
+  auto store = [&](bool adds) {
+    for (unsigned i = 0; i < rows; ++i)
+      for (unsigned j = 0; j < vectors; ++j) {
+        SmallVector<Value> at = {group, point, rowsOf[i], columnsOf[j]};
+        Value sum = added[i * vectors + j];
+        if (adds)
+          sum = arith::AddFOp::create(
+              b, loc, vector::LoadOp::create(b, loc, vectorType, sums, at),
+              sum);
+        vector::StoreOp::create(b, loc, sum, sums, at);
+      }
+  };
+  auto branch = scf::IfOp::create(b, loc, isFirst, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  store(/*adds=*/false);
+  b.setInsertionPointToStart(branch.elseBlock());
+  store(/*adds=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+/// Transforms the sums of `channels`, and computes and stores what follows.
+void GradientEmitter::finish(Range channels) {
+  int64_t size = plan.m + 2;
+  reader.setLane(conv.filter);
+  auto load = [&](int64_t i, int64_t j, Value channel, Value filter) {
+    Value sum;
+    for (int64_t group = 0; group < plan.groups; ++group) {
+      Value ofGroup = vector::LoadOp::create(
+          b, loc, vectorType, sums,
+          ValueRange{kernel.index(group), kernel.index(i * size + j), channel,
+                     filter});
+      sum = sum ? Value(arith::AddFOp::create(b, loc, sum, ofGroup)) : ofGroup;
+    }
+    return sum;
+  };
+  auto store = [&](int64_t i, int64_t j, Value value, unsigned width) {
+    Position point(root.getNumLoops(),
+                   getAffineConstantExpr(0, b.getContext()));
+    point[conv.tapRow] = getAffineConstantExpr(i, b.getContext());
+    point[conv.tapColumn] = getAffineConstantExpr(j, b.getContext());
+    for (unsigned loop : {conv.channel, conv.filter})
+      point[loop] = getAffineDimExpr(loop, b.getContext());
+    if (width != plan.lanes)
+      value = vector::ExtractStridedSliceOp::create(
+          b, loc, value, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+          ArrayRef<int64_t>{1});
+    storeOutputs(reader, root, outputs, point, width, value);
+  };
+  loop(channels.first, channels.second, 1, [&](Value channel) {
+    reader.bind(conv.channel, channel);
+    alongVectors(conv.filters, [&](Value filter, unsigned width) {
+      reader.bind(conv.filter, filter);
+      transform(
+          size, emitWindowSums,
+          [&](int64_t i, int64_t j) { return load(i, j, channel, filter); },
+          [&](int64_t i, ValueRange row) {
+            for (auto [j, value] : llvm::enumerate(row))
+              store(i, int64_t(j), value, width);
+          });
+    });
+  });
+}
+
+void emitGradient(Kernel &kernel, linalg::GenericOp root,
+                  const GradientPlan &plan, ArrayRef<Output> outputs) {
+  GradientEmitter(kernel, root, plan, outputs).run();
+  if (outputs.size() == kernel.results().size())
+    markInPlace(kernel, root);
+}
+
+} // namespace keratin
