@@ -79,6 +79,7 @@ private:
   bool hasRoomFor(Operation *op, const Members &members) const;
   bool join(Operation *op, Members &members) const;
   bool growTogether(Members &members) const;
+  void growBeside(Members &members) const;
   void keepGatesInside(Members &members) const;
   void growPad(Members &members);
   bool isReadAround(tensor::PadOp pad) const;
@@ -343,6 +344,41 @@ bool Grouper::growTogether(Members &members) const {
   return false;
 }
 
+/// Takes in elementwise producers that others read, too, and that read what the
+/// group reads: that comes from memory once, as a gradient does of which an
+/// optimizer makes two averages, and what they make is not read again.
+void Grouper::growBeside(Members &members) const {
+  auto isReadInside = [&](Value value) {
+    return isa<RankedTensorType>(value.getType()) &&
+           llvm::any_of(members, [&](Operation *member) {
+             auto reader = cast<linalg::GenericOp>(member);
+             return llvm::is_contained(reader.getDpsInputs(), value) &&
+                    readsAtOwnPosition(reader, value);
+           });
+  };
+  for (size_t number = 0; number < members.size(); ++number) {
+    auto consumer = dyn_cast<linalg::GenericOp>(members[number]);
+    if (!consumer)
+      continue;
+    for (Value operand : consumer.getDpsInputs()) {
+      auto producer = operand.getDefiningOp<linalg::GenericOp>();
+      if (!producer || members.contains(producer) || !isFree(producer) ||
+          !isElementwise(producer) || producer->getNumResults() != 1 ||
+          readsElsewhere(producer) || !readsAtOwnPosition(consumer, operand) ||
+          !hasRoomFor(producer, members) ||
+          llvm::none_of(producer.getDpsInputs(), [&](Value input) {
+            return isReadInside(input) && readsAtOwnPosition(producer, input);
+          }))
+        continue;
+      Members grown = members;
+      grown.insert(producer);
+      if (llvm::none_of(grown,
+                        [&](Operation *op) { return dependsOn(op, grown); }))
+        members = std::move(grown);
+    }
+  }
+}
+
 /// Takes in the pad of the last value when only that reads it: the value is
 /// then computed in its place inside of the border.
 void Grouper::growPad(Members &members) {
@@ -595,6 +631,8 @@ SmallVector<KernelGroup> Grouper::run(bool fuse) {
   each([](Operation *) { return true; },
        [&](Members &members) {
          growEpilogue(members);
+         if (llvm::all_of(members, isElementwise))
+           growBeside(members);
          return kindOf(members.front());
        });
   return std::move(groups);
