@@ -431,9 +431,10 @@ Values ErfOp::vjp(OpBuilder &b, ValueRange cotangents) {
 }
 
 Values ReluOp::vjp(OpBuilder &b, ValueRange cotangents) {
-  // y = max(x, 0): dx = x > 0 ? dy : 0
-  Value zero = createScalarLike(b, getLoc(), getX(), 0);
-  Value isPositive = GreaterOp::create(b, getLoc(), getX(), zero);
+  // y = max(x, 0): dx = y > 0 ? dy : 0. Who reads y needs no x, which then is
+  // nowhere in memory.
+  Value zero = createScalarLike(b, getLoc(), getY(), 0);
+  Value isPositive = GreaterOp::create(b, getLoc(), getY(), zero);
   return {SelectOp::create(b, getLoc(), isPositive, cotangents[0], zero)};
 }
 

@@ -327,7 +327,7 @@ FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &b) {
 
 Values BatchNormOp::vjp(OpBuilder &b, ValueRange cotangents) {
   // y = (x - mean) r gamma + beta with r = (variance + epsilon)^(-1/2), so
-  // dx = dy r gamma, dmean = -sum dx, dgamma = r sum dy (x - mean),
+  // dx = dy r gamma, dmean = -r gamma sum dy, dgamma = r sum dy (x - mean),
   // dvariance = -1/2 r^2 gamma dgamma, dbeta = sum dy.
   Location loc = getLoc();
   Value dy = cotangents[0];
@@ -344,7 +344,8 @@ Values BatchNormOp::vjp(OpBuilder &b, ValueRange cotangents) {
   if (getGamma())
     scale = MulOp::create(b, loc, scale, getGamma());
   Value dx = MulOp::create(b, loc, dy, alongAxis(b, *this, scale));
-  Value dmean = NegOp::create(b, loc, sumLikeParameter(dx, getMean()));
+  Value total = sumLikeParameter(dy, getMean());
+  Value dmean = NegOp::create(b, loc, MulOp::create(b, loc, total, scale));
 
   Value centred = SubOp::create(b, loc, getX(), alongAxis(b, *this, getMean()));
   Value product = MulOp::create(b, loc, dy, centred);

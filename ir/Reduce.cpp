@@ -1,7 +1,9 @@
+#include "ir/Inference.h"
 #include "ir/Ktn.h"
 #include "ir/Vjp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace keratin::ktn;
@@ -83,8 +85,43 @@ Value AllOp::buildCombiner(OpBuilder &b, Value element, Value accumulator) {
 }
 
 //===----------------------------------------------------------------------===//
+// squared_deviations
+//===----------------------------------------------------------------------===//
+
+LogicalResult SquaredDeviationsOp::inferReturnTypes(
+    MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+    SmallVectorImpl<Type> &types) {
+  return inferReduction(location, adaptor.getX(), adaptor.getAxes(),
+                        /*keepdims=*/true, types);
+}
+
+LogicalResult SquaredDeviationsOp::verify() {
+  if (succeeded(verifyCompatibleShape(getMean().getType(), getType())) &&
+      getMean().getType().getElementType() == getType().getElementType())
+    return success();
+  return emitOpError() << "mean has type " << getMean().getType()
+                       << " but the mean over these axes has the type "
+                       << getType();
+}
+
+FailureOr<SmallVector<Value>> SquaredDeviationsOp::decompose(OpBuilder &b) {
+  Value off = SubOp::create(b, getLoc(), getX(), getMean());
+  Value square = MulOp::create(b, getLoc(), off, off);
+  return SmallVector<Value>{
+      SumOp::create(b, getLoc(), square, getAxes(), /*keepdims=*/true)};
+}
+
+//===----------------------------------------------------------------------===//
 // Gradients
 //===----------------------------------------------------------------------===//
+
+Values SquaredDeviationsOp::vjp(OpBuilder &b, ValueRange cotangents) {
+  // dx = 2 dy (x - mean); that by the mean, which is the sum of -dx, is zero.
+  Value two = createScalarLike(b, getLoc(), getX(), 2);
+  Value slope = MulOp::create(b, getLoc(), cotangents[0], two);
+  Value off = SubOp::create(b, getLoc(), getX(), getMean());
+  return {MulOp::create(b, getLoc(), off, slope), Value()};
+}
 
 /// `y` with its reduced axes back, of extent 1: it broadcasts against x.
 template <typename ReduceOp>

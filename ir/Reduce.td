@@ -80,6 +80,28 @@ def Ktn_AllOp : Ktn_ReduceOp<"all", [{
   let summary = "logical conjunction over axes";
 }
 
+def Ktn_SquaredDeviationsOp : Ktn_PureOp<"squared_deviations", [
+    InferTypeOpAdaptor, DeclareOpInterfaceMethods<VjpOpInterface>,
+    DeclareOpInterfaceMethods<DecomposeOpInterface>]> {
+  let summary = "sum of the squares of what is off the mean";
+  let description = [{
+    `y` is the sum of `(x - mean)^2` over `axes`, which are sorted and stay with
+    extent 1. `mean` is that of `x` over these axes, in the type of `y`: so `y`
+    does not change with it to first order, and has no gradient by it.
+
+    ```mlir
+    %y = ktn.squared_deviations %x, %mean, [0] : tensor<8x16xf32>, tensor<1x16xf32>
+    ```
+  }];
+  let arguments = (ins Ktn_FloatTensor:$x, Ktn_FloatTensor:$mean,
+                       DenseI64ArrayAttr:$axes);
+  let results = (outs Ktn_FloatTensor:$y);
+  let assemblyFormat =
+    "$x `,` $mean `,` $axes attr-dict `:` type($x) `,` type($mean)";
+  let hasVerifier = 1;
+  string kerasName = "";
+}
+
 class Ktn_ArgReduceOp<string mnemonic, string formula>
     : Ktn_PureOp<mnemonic, [InferTypeOpAdaptor]> {
   let description = formula # [{ The first of equal

@@ -78,12 +78,20 @@ BatchStatistics normalize_batch_in_training(const Tensor &x,
   for (int64_t axis = 0; axis < ndim(x); ++axis)
     if (std::find(axes.begin(), axes.end(), axis) == axes.end())
       kept.push_back(axis);
+  Tensor scale = alongAxes("gamma", gamma, x, kept);
+  Tensor shift = alongAxes("beta", beta, x, kept);
   Tensor centre = mean(x, axes, /*keepdims=*/true);
   Tensor spread = var(x, axes, /*keepdims=*/true);
+  Tensor mean = squeeze(centre, axes), variance = squeeze(spread, axes);
+  auto isLike = [&](const Tensor &parameter) {
+    return !parameter || dtype(parameter) == dtype(x);
+  };
+  if (kept.size() == 1 && isLike(gamma) && isLike(beta))
+    return {batch_normalization(x, mean, variance, beta, gamma, kept[0],
+                                epsilon),
+            mean, variance};
   Tensor scaled = (x - centre) * rsqrt(spread + epsilon);
-  return {scaleAndShift(scaled, alongAxes("gamma", gamma, x, kept),
-                        alongAxes("beta", beta, x, kept)),
-          squeeze(centre, axes), squeeze(spread, axes)};
+  return {scaleAndShift(scaled, scale, shift), mean, variance};
 }
 
 Tensor layer_normalization(const Tensor &x, const Tensor &gamma,

@@ -35,7 +35,11 @@ Tensor var(const Tensor &x, const Axes &axis, bool keepdims) {
   requireTensor(x, "var", "x");
   if (!isFloat(dtype(x)))
     return var(cast(x, floatx()), axis, keepdims);
-  return mean(square(x - mean(x, axis, /*keepdims=*/true)), axis, keepdims);
+  std::vector<int64_t> axes = normalizeAxes(axis, ndim(x), "var");
+  Tensor centre = mean(x, axes, /*keepdims=*/true);
+  Tensor total = emit("squared_deviations", {x, centre}, {{"axes", axes}});
+  Tensor spread = total / reducedCount(x, axes);
+  return keepdims ? spread : squeeze(spread, axes);
 }
 
 Tensor std(const Tensor &x, const Axes &axis, bool keepdims) {

@@ -59,3 +59,19 @@ func.func @f(%x: tensor<2x0xf32>) {
   %0 = ktn.argmax %x {axis = 1} : tensor<2x0xf32> -> tensor<2xi64>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %mean: tensor<3xf32>) {
+  // expected-error @below {{mean has type 'tensor<3xf32>' but the mean over these axes has the type 'tensor<1x3xf32>'}}
+  %0 = ktn.squared_deviations %x, %mean, [0] : tensor<2x3xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %mean: tensor<1x3xf32>) {
+  // expected-error @below {{axes is 2 but the tensor has rank 2}}
+  %0 = ktn.squared_deviations %x, %mean, [2] : tensor<2x3xf32>, tensor<1x3xf32>
+  return
+}

@@ -17,6 +17,14 @@ func.func @reductions(%x: tensor<?x4x8xf32>) {
   return
 }
 
+// CHECK-LABEL: func @deviations(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x4x8xf32>, %[[M:.+]]: tensor<1x4x1xf32>)
+func.func @deviations(%x: tensor<?x4x8xf32>, %m: tensor<1x4x1xf32>) -> tensor<1x4x1xf32> {
+  // CHECK: ktn.squared_deviations %[[X]], %[[M]], [0, 2] : tensor<?x4x8xf32>, tensor<1x4x1xf32>
+  %0 = ktn.squared_deviations %x, %m, [0, 2] : tensor<?x4x8xf32>, tensor<1x4x1xf32>
+  return %0 : tensor<1x4x1xf32>
+}
+
 // CHECK-LABEL: func @logical(
 // CHECK-SAME:    %[[X:.+]]: tensor<?x4xi1>)
 func.func @logical(%x: tensor<?x4xi1>) {

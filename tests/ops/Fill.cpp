@@ -226,6 +226,40 @@ std::vector<Row> fillRows() {
         });
       }));
 
+  // Normalized, mean and variance in one sum; of a channel, or of single
+  // elements.
+  for (bool ofChannels : {true, false}) {
+    Row images = rowOf(
+        ofChannels ? "normalize_batch_in_training_images"
+                   : "normalize_batch_in_training_elements",
+        {{5, 3, 4}},
+        [ofChannels](X x) {
+          K::BatchStatistics s = K::normalize_batch_in_training(
+              x[0], {}, {}, ofChannels ? K::Axes({0, 2}) : K::Axes(0), 0.01);
+          K::Tensor sum = s.mean * 3 + s.variance * 5;
+          return s.normalized + (ofChannels ? K::expand_dims(sum, 1) : sum);
+        },
+        [ofChannels](const std::vector<Values> &x) {
+          return generate(x[0].shape, [&](S i) {
+            double count = ofChannels ? 20 : 5, mean = 0, variance = 0;
+            auto overAll = [&](auto visit) {
+              for (int64_t n = 0; n < 5; ++n)
+                for (int64_t c = 0; c < (ofChannels ? 4 : 1); ++c)
+                  visit(x[0][{n, i[1], ofChannels ? c : i[2]}]);
+            };
+            overAll([&](double value) { mean += value / count; });
+            overAll([&](double value) {
+              variance += std::pow(value - mean, 2) / count;
+            });
+            return (x[0][i] - mean) / std::sqrt(variance + 0.01) + 3 * mean +
+                   5 * variance;
+          });
+        });
+    images.hasBatch = false;
+    images.tolerance = 4e-6;
+    rows.push_back(images);
+  }
+
   // Normalized, mean and variance in one sum.
   Row batch = rowOf(
       "normalize_batch_in_training", {{6, 4}, {4}, {4}},

@@ -12,6 +12,16 @@ func.func @softmax(%x: tensor<?x10xf32>) -> tensor<?x10xf32> {
   return %y : tensor<?x10xf32>
 }
 
+// CHECK-LABEL: func @deviations(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x10xf32>, %[[M:.+]]: tensor<1x10xf32>)
+// CHECK-NEXT:    %[[OFF:.+]] = ktn.sub %[[X]], %[[M]]
+// CHECK-NEXT:    %[[SQUARE:.+]] = ktn.mul %[[OFF]], %[[OFF]]
+// CHECK-NEXT:    ktn.sum %[[SQUARE]], [0] {keepdims = true}
+func.func @deviations(%x: tensor<?x10xf32>, %m: tensor<1x10xf32>) -> tensor<1x10xf32> {
+  %y = ktn.squared_deviations %x, %m, [0] : tensor<?x10xf32>, tensor<1x10xf32>
+  return %y : tensor<1x10xf32>
+}
+
 // CHECK-LABEL: func @phase(
 // CHECK-NEXT:    ktn.constant dense<false> : tensor<i1>
 // TRAINING-LABEL: func @phase(
