@@ -42,7 +42,8 @@ private:
   void emitBlocksInTurn();
   void emitInTurns();
   void emitBlock(Value firstTile, Value tiles);
-  void transformWeights(Range channels);
+  Value allWeights() { return kernel.index(plan.panels() * conv.channels); }
+  void transformWeights(Range range);
   void multiply(Range points, Value tiles);
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
   Value firstStep(Value row);
@@ -133,7 +134,7 @@ void WinogradEmitter::run() {
   kernel.emitOnce([&] {
     LaneReader::Scope scope(reader);
     if (!conv.hasKnownWeights)
-      transformWeights(allChannels());
+      transformWeights({kernel.index(0), allWeights()});
     emitBlocks({kernel.index(0), allTiles()});
   });
 }
@@ -145,8 +146,8 @@ WindowTiles::Range WinogradEmitter::shareOfTiles() {
 /// The blocks, in a turn behind that of the weights.
 void WinogradEmitter::emitBlocksInTurn() {
   Range tiles = shareOfTiles();
-  emitTurn(1, kernel.share(kernel.index(conv.channels), 1),
-           [&](Range channels) { transformWeights(channels); });
+  emitTurn(1, kernel.share(allWeights(), 1),
+           [&](Range range) { transformWeights(range); });
   emitTurn(2, tiles, [&](Range tiles) { emitBlocks(tiles); });
 }
 
@@ -171,8 +172,8 @@ void WinogradEmitter::emitBlock(Value firstTile, Value tiles) {
 void WinogradEmitter::emitInTurns() {
   Value first = kernel.index(0), tiles = kernel.index(plan.block);
   if (!conv.hasKnownWeights)
-    emitTurn(1, kernel.share(kernel.index(conv.channels), 1),
-             [&](Range channels) { transformWeights(channels); });
+    emitTurn(1, kernel.share(allWeights(), 1),
+             [&](Range range) { transformWeights(range); });
   Range share = kernel.share(tiles, 1);
   emitTurn(1, share, [&](Range tiles) {
     transformInputs(inputs, first, tiles, allChannels());
@@ -186,9 +187,11 @@ void WinogradEmitter::emitInTurns() {
 // Weights
 //===----------------------------------------------------------------------===//
 
-/// What is behind the last filter in its vector is zero: products of it are
-/// computed, and must not be slow.
-void WinogradEmitter::transformWeights(Range channels) {
+/// A range of the channels of all panels, one panel after the other: each
+/// position is written in one run, which is fetched ahead. What is behind the
+/// last filter in its vector is zero: products of it are computed, and must not
+/// be slow.
+void WinogradEmitter::transformWeights(Range range) {
   int64_t size = plan.m + 2, windowSize = 3;
   auto read = [&](int64_t i, int64_t j, unsigned width) -> Value {
     Position point(root.getNumLoops(),
@@ -205,13 +208,17 @@ void WinogradEmitter::transformWeights(Range channels) {
         b, loc, value, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
   };
   reader.setLane(conv.filter);
-  loop(channels.first, channels.second, 1, [&](Value channel) {
+  loop(range.first, range.second, 1, [&](Value number) {
+    Value channels = kernel.index(conv.channels);
+    Value panel = kernel.over(number, channels, /*rest=*/false);
+    Value channel = kernel.over(number, channels, /*rest=*/true);
     reader.bind(conv.channel, channel);
-    alongVectors(conv.filters, [&](Value filter, unsigned width) {
+    Value first = kernel.times(panel, plan.panelWidth());
+    Range filters = {first,
+                     least(plus(first, plan.panelWidth()), conv.filters)};
+    alongVectors(filters, conv.filters, [&](Value filter, unsigned width) {
       reader.bind(conv.filter, filter);
-      Value panelWidth = kernel.index(plan.panelWidth());
-      Value panel = kernel.over(filter, panelWidth, /*rest=*/false);
-      Value column = kernel.over(filter, panelWidth, /*rest=*/true);
+      Value column = arith::SubIOp::create(b, loc, filter, first);
       transform(
           windowSize,
           [&](OpBuilder &b, Location loc, ValueRange taps) {

@@ -187,7 +187,7 @@ double Planner::costInParts(WinogradPlan &plan) const {
   double byPositions =
       costOfTurns +
       mean(parts,
-           {{costOfWeights(plan), conv.channels, 1},
+           {{costOfWeights(plan), plan.panels() * conv.channels, 1},
             {costOfInputs(plan, images() * plan.tilesOfImage()), tiles, 1},
             {costOfProducts(plan) + costOfScratch(plan), plan.points(), 1},
             {costOfOutputs(plan), tiles, 1}});
