@@ -364,7 +364,7 @@ bool NarrowPlanner::pickSize() {
   }
   for (unsigned along : {2, 4}) {
     plan.across = plan.lanes / along;
-    if (canLieAcross(plan.across))
+    if (plan.across != 0 && canLieAcross(plan.across))
       tryWidth(columns);
   }
   plan.across = across;

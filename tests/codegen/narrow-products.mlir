@@ -1,6 +1,7 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32" --split-input-file | FileCheck %s
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 little-code=true" --split-input-file | FileCheck %s --check-prefix=LITTLE
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16 parallel=true" --split-input-file | FileCheck %s --check-prefix=AVX2
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=128 vector-registers=32" --split-input-file | FileCheck %s --check-prefix=SMALL
 
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (k, n)>
@@ -182,4 +183,26 @@ func.func private @computed_weights(%x: tensor<3136x96xf32>, %w: tensor<96x24xf3
     linalg.yield %t : f32
   } -> tensor<3136x24xf32>
   return %sum : tensor<3136x24xf32>
+}
+
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (k, n)>
+#y = affine_map<(m, n, k) -> (m, n)>
+
+// No four columns lie across a vector of two.
+// SMALL-LABEL: func private @doubles(
+// SMALL:         vector<2xf64>
+func.func private @doubles(%x: tensor<64x512xf64>, %w: tensor<512x10xf64> {ktn.constant}, %out: tensor<64x10xf64>) -> tensor<64x10xf64> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f64
+  %start = linalg.fill ins(%zero : f64) outs(%out : tensor<64x10xf64>) -> tensor<64x10xf64>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<64x512xf64>, tensor<512x10xf64>) outs(%start : tensor<64x10xf64>) {
+  ^bb0(%a: f64, %c: f64, %s: f64):
+    %p = arith.mulf %a, %c : f64
+    %t = arith.addf %s, %p : f64
+    linalg.yield %t : f64
+  } -> tensor<64x10xf64>
+  return %sum : tensor<64x10xf64>
 }
