@@ -300,6 +300,20 @@ def SkipUnread : Pass<"ktn-skip-unread", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def SplitSums : Pass<"ktn-split-sums", "::mlir::func::FuncOp"> {
+  let summary = "Add up in two steps what has few results";
+  let description = [{
+    A sum over the outer axes of many elements, as that over a batch of images for each channel, has no loop that threads
+    could share. The outermost of these axes become groups, each with sums of its own, and a second op adds those up. The
+    groups are those of the shape, which is known, so that results do not depend on threads.
+
+    Requires: `ktn-lower-to-linalg`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SplitWindows : Pass<"ktn-split-windows", "::mlir::func::FuncOp"> {
   let summary = "Give windows with few outputs more columns";
   let description = [{

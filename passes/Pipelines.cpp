@@ -117,6 +117,7 @@ static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createFuseElementwise());
     pm.addNestedPass<func::FuncOp>(createMergeAxes());
     pm.addNestedPass<func::FuncOp>(createSkipUnread());
+    pm.addNestedPass<func::FuncOp>(createSplitSums());
   }
   pm.addPass(createCanonicalize());
   pm.addPass(createCSEPass());
