@@ -48,6 +48,8 @@ private:
   bool pickPanel(const Access &access);
   bool paysToPack(const Access &access);
   bool reduceLanes();
+  bool slides(unsigned loop);
+  bool goesThroughImage(unsigned loop);
   void pickWindow();
   int64_t vectorsOfWholeSums();
   void pickProductRow(std::optional<int64_t> vectors);

@@ -8,18 +8,40 @@ using namespace mlir;
 
 namespace keratin {
 
+/// Whether `loop` is one of those whose sum is a position of an access.
+bool Classifier::slides(unsigned loop) {
+  return llvm::any_of(accesses, [&](const Access &access) {
+    return llvm::any_of(access.position, [&](AffineExpr expr) {
+      return !isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(loop);
+    });
+  });
+}
+
+/// Whether `loop`, which slides, goes through an image of which the results are
+/// taps, as in the gradient of a kernel: it has more turns than the results
+/// have places, and twice as many where nothing else is summed up.
+bool Classifier::goesThroughImage(unsigned loop) {
+  bool sumsMore = false;
+  int64_t places = 1;
+  for (unsigned other = 0; other < root.getNumLoops(); ++other)
+    sumsMore |= isReduction(other) && !slides(other);
+  for (const Access &access : accesses)
+    for (AffineExpr expr : access.position)
+      for (unsigned other = 0; other < root.getNumLoops(); ++other)
+        if (expr.isFunctionOfDim(loop) && expr.isFunctionOfDim(other) &&
+            !isReduction(other))
+          places = std::max(places, extent(other).value_or(1));
+  return places > 1 &&
+         extent(loop).value_or(0) > (sumsMore ? places : 2 * places - 1);
+}
+
 /// Reductions that move a window over a parallel loop are its taps. A window
 /// over one channel is unrolled, so that neighbours share what they read; of a
 /// large one the inner taps.
 void Classifier::pickWindow() {
   int64_t number = 1;
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
-    bool slides = llvm::any_of(accesses, [&](const Access &access) {
-      return llvm::any_of(access.position, [&](AffineExpr expr) {
-        return !isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(loop);
-      });
-    });
-    if (!slides || !isReduction(loop))
+    if (!isReduction(loop) || !slides(loop) || goesThroughImage(loop))
       continue;
     number = extent(loop) ? number * *extent(loop) : mostUnrolledTaps + 1;
     if (number > mostUnrolledTaps)
@@ -138,14 +160,9 @@ void Classifier::pickTapRows(std::optional<int64_t> vectors) {
   int64_t rows = 1, most = unit.registers / 2;
   SmallVector<unsigned> loops;
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
-    bool slides = llvm::any_of(accesses, [&](const Access &access) {
-      return llvm::any_of(access.position, [&](AffineExpr expr) {
-        return !isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(loop);
-      });
-    });
     int64_t turns = extent(loop).value_or(most + 1);
     // The lanes of groups have a position that is a quotient.
-    if (slides && !isReduction(loop) && loop != tiling.lane && turns > 1 &&
+    if (slides(loop) && !isReduction(loop) && loop != tiling.lane && turns > 1 &&
         rows * turns <= most && loops.size() < 2) {
       loops.push_back(loop);
       rows *= turns;

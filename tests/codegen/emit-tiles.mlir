@@ -381,6 +381,30 @@ func.func private @depthwise_grad(%x: tensor<2x30x30x32xf32>, %z: tensor<2x28x28
 
 // -----
 
+// So is that of a small image, whose rows and columns are no taps.
+// CHECK-LABEL: func private @depthwise_grad_of_small_image(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<2x10x10x32xf32>, %[[Z:[^:]+]]: memref<2x8x8x32xf32>
+// CHECK:         scf.for {{.+}} -> ({{((vector<16xf32>(, )?){18})}})
+// CHECK:           vector.load %[[X]]
+// CHECK:           vector.load %[[Z]]
+// CHECK:           vector.load %[[Z]]
+// CHECK-NOT:       vector.load %[[Z]]
+// CHECK:         return
+func.func private @depthwise_grad_of_small_image(%x: tensor<2x10x10x32xf32>, %z: tensor<2x8x8x32xf32>, %out: tensor<3x3x32xf32>) -> tensor<3x3x32xf32> attributes {ktn.kernel = "reduce"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<3x3x32xf32>) -> tensor<3x3x32xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(i, j, c, n, h, w) -> (n, h + i, w + j, c)>, affine_map<(i, j, c, n, h, w) -> (n, h, w, c)>, affine_map<(i, j, c, n, h, w) -> (i, j, c)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %z : tensor<2x10x10x32xf32>, tensor<2x8x8x32xf32>) outs(%start : tensor<3x3x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<3x3x32xf32>
+  return %sum : tensor<3x3x32xf32>
+}
+
+// -----
+
 // Rows that are wanted as columns are transposed in squares of one vector each
 // way, in four rounds of shuffles, and the rest of the sum element by element.
 // CHECK-LABEL: func private @transposed(
