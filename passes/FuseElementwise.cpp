@@ -79,24 +79,61 @@ bool fitTogether(linalg::GenericOp producer, linalg::GenericOp consumer) {
          countScalarOps(producer) + countScalarOps(consumer) <= mostScalarOps;
 }
 
-/// Whether all readers of what `op` makes better compute it again: a function
-/// of one element of a tensor that others read, too, and that is no larger. A
-/// forward pass makes many of these only for the gradients behind it.
-bool isCheapToRepeat(linalg::GenericOp op) {
-  if (op->getNumResults() != 1 || op.getNumDpsInputs() != 1 || !isCheap(op) ||
-      op.hasIndexSemantics() ||
-      !llvm::all_of(op.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isIdentity(); }))
+/// Whether `operand` is a number of each channel, the last axis of what its
+/// reader makes, which all others repeat.
+bool isOfChannels(OpOperand *operand) {
+  auto reader = cast<linalg::GenericOp>(operand->getOwner());
+  AffineMap map = reader.getMatchingIndexingMap(operand);
+  unsigned last = reader.getNumLoops() - 1;
+  return llvm::all_of(map.getResults(), [&](AffineExpr expr) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    return dim ? dim.getPosition() == last : isa<AffineConstantExpr>(expr);
+  });
+}
+
+/// The tensor of which `op` makes one as large, element by element, with
+/// numbers of each channel beside it.
+Value soleSource(linalg::GenericOp op) {
+  Value source;
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    if (isOfChannels(operand) && op.getNumLoops() > 1)
+      continue;
+    if (source || !op.getMatchingIndexingMap(operand).isIdentity())
+      return nullptr;
+    source = operand->get();
+  }
+  return source;
+}
+
+/// Whether `op` adds up over outer axes what is at each place of the last one.
+bool sumsOverOuterAxes(linalg::GenericOp op, OpOperand *operand) {
+  AffineMap map = op.getMatchingIndexingMap(operand);
+  if (kindOf(op) != "reduce" || !map.isPermutation())
     return false;
-  Value from = op.getDpsInputs()[0], to = op->getResult(0);
+  unsigned last = map.getDimPosition(map.getNumResults() - 1);
+  return op.getIteratorTypesArray()[last] == utils::IteratorType::parallel;
+}
+
+/// Whether all readers of what `op` makes better compute it again: a function
+/// of one element of a tensor that others read, too, and that is no larger, and
+/// of numbers of its channel. A forward pass makes many of these only for the
+/// gradients behind it.
+bool isCheapToRepeat(linalg::GenericOp op) {
+  if (op->getNumResults() != 1 || !isCheap(op) || op.hasIndexSemantics() ||
+      !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity())
+    return false;
+  Value from = soleSource(op), to = op->getResult(0);
+  if (!from)
+    return false;
   Type read = getElementTypeOrSelf(from), made = getElementTypeOrSelf(to);
   return read.isIntOrFloat() && made.isIntOrFloat() &&
          made.getIntOrFloatBitWidth() >= read.getIntOrFloatBitWidth() &&
          !isOnlyReader(from, op) &&
          llvm::all_of(to.getUses(), [](OpOperand &use) {
            auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
-           return reader && isParallel(reader) && reader.isDpsInput(&use) &&
-                  readsOnce(reader, &use);
+           return reader && reader.isDpsInput(&use) &&
+                  (isParallel(reader) ? readsOnce(reader, &use)
+                                      : sumsOverOuterAxes(reader, &use));
          });
 }
 
@@ -115,8 +152,12 @@ bool isLookedUpForRoot(OpOperand *operand) {
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
-  return producer && consumer && isParallel(producer) && isParallel(consumer) &&
-         (isOnlyReader(operand->get(), consumer) ||
+  if (!producer || !consumer || !isParallel(producer))
+    return false;
+  if (!isParallel(consumer))
+    return sumsOverOuterAxes(consumer, operand) && isCheapToRepeat(producer) &&
+           fitTogether(producer, consumer);
+  return (isOnlyReader(operand->get(), consumer) ||
           isCheapToRepeat(producer)) &&
          !narrowsRoot(producer) && fitTogether(producer, consumer) &&
          !isLookedUpForRoot(operand) &&

@@ -27,22 +27,35 @@ namespace keratin {
 
 namespace {
 
-/// Whether `op` does nothing but add up elements, and where it does so for
-/// neighbours side by side.
+/// What `op` adds up element by element, in the order of memory; null where
+/// there is no such tensor.
+OpOperand *wholeInput(linalg::GenericOp op) {
+  for (OpOperand *operand : op.getDpsInputOperands())
+    if (op.getMatchingIndexingMap(operand).isPermutation())
+      return operand;
+  return nullptr;
+}
+
+/// Whether `op` only adds up functions of elements, and does so for neighbours
+/// side by side.
 bool isSumOverOuterAxes(linalg::GenericOp op) {
-  if (op->getNumResults() != 1 || op.getNumDpsInputs() != 1 ||
-      kindOf(op) != "reduce" || readsElsewhere(op) || !startsFromZero(op) ||
-      op.hasIndexSemantics())
+  if (op->getNumResults() != 1 || kindOf(op) != "reduce" ||
+      readsElsewhere(op) || !startsFromZero(op) || op.hasIndexSemantics() ||
+      !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
+        return map.isProjectedPermutation(/*allowZeroInResults=*/true);
+      }))
     return false;
   Block *body = op.getBody();
+  BlockArgument before = body->getArguments().back();
   auto sum =
       body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!sum || body->getOperations().size() != 2)
-    return false;
-  AffineMap read = op.getMatchingIndexingMap(op.getDpsInputOperand(0));
+  OpOperand *whole = wholeInput(op);
   AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (!read.isPermutation() || !written.isProjectedPermutation())
+  if (!sum || !before.hasOneUse() ||
+      !llvm::is_contained(sum->getOperands(), before) || !whole ||
+      !written.isProjectedPermutation())
     return false;
+  AffineMap read = op.getMatchingIndexingMap(whole);
   unsigned last = read.getDimPosition(read.getNumResults() - 1);
   return op.getIteratorTypesArray()[last] == utils::IteratorType::parallel;
 }
@@ -56,7 +69,7 @@ SmallVector<unsigned> axesOfGroups(linalg::GenericOp op) {
   if (llvm::any_of(extents, ShapedType::isDynamic))
     return {};
   int64_t elements = 1, results = 1, groups = 1;
-  AffineMap read = op.getMatchingIndexingMap(op.getDpsInputOperand(0));
+  AffineMap read = op.getMatchingIndexingMap(wholeInput(op));
   SmallVector<unsigned> summed;
   for (unsigned position = 0; position < read.getNumResults(); ++position) {
     unsigned loop = read.getDimPosition(position);
@@ -80,78 +93,75 @@ SmallVector<unsigned> axesOfGroups(linalg::GenericOp op) {
   return fits ? chosen : SmallVector<unsigned>();
 }
 
-class Split {
-public:
-  Split(linalg::GenericOp op, ArrayRef<unsigned> groups)
-      : op(op), b(op), groups(groups) {}
-
-  void run();
-
-private:
-  Value addUp(Value x, AffineMap read, ArrayRef<unsigned> kept, Value start);
-  Value zeros(ArrayRef<int64_t> shape);
-
-  linalg::GenericOp op;
-  OpBuilder b;
-  ArrayRef<unsigned> groups;
-};
-
-Value Split::zeros(ArrayRef<int64_t> shape) {
-  Type element = getElementTypeOrSelf(op.getResult(0));
-  Value zero =
-      arith::ConstantOp::create(b, op.getLoc(), b.getZeroAttr(element));
-  Value empty = tensor::EmptyOp::create(b, op.getLoc(), shape, element);
-  return linalg::FillOp::create(b, op.getLoc(), zero, empty).getResult(0);
+/// The map of a reader whose loop number `loops[i]` has become its i-th.
+AffineMap withLoops(AffineMap map, ArrayRef<unsigned> loops) {
+  MLIRContext *context = map.getContext();
+  SmallVector<AffineExpr> places(map.getNumDims(),
+                                 getAffineConstantExpr(0, context));
+  for (auto [number, loop] : llvm::enumerate(loops))
+    places[loop] = getAffineDimExpr(unsigned(number), context);
+  return map.replaceDimsAndSymbols(places, {}, unsigned(loops.size()), 0);
 }
 
-/// The sum of `x`, which the loops read as `read` says, over all of these but
-/// `kept`, which are in the order of the result's axes.
-Value Split::addUp(Value x, AffineMap read, ArrayRef<unsigned> kept,
-                   Value start) {
-  // Loops of results come first.
-  SmallVector<unsigned> loops(kept);
-  for (unsigned loop = 0; loop < read.getNumDims(); ++loop)
-    if (!llvm::is_contained(kept, loop) && read.isFunctionOfDim(loop))
+/// `results` parallel loops, then reductions.
+SmallVector<utils::IteratorType> kindsOfLoops(size_t results, size_t loops) {
+  SmallVector<utils::IteratorType> kinds(loops, utils::IteratorType::reduction);
+  std::fill_n(kinds.begin(), results, utils::IteratorType::parallel);
+  return kinds;
+}
+
+/// The sums of `op` of each of its groups: those are the first axes.
+Value sumGroups(OpBuilder &b, linalg::GenericOp op, ArrayRef<unsigned> groups) {
+  Location loc = op.getLoc();
+  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  SmallVector<int64_t> extents = op.getStaticLoopRanges(), shape;
+  SmallVector<unsigned> loops(groups);
+  for (unsigned position = 0; position < written.getNumResults(); ++position)
+    loops.push_back(written.getDimPosition(position));
+  for (unsigned loop : loops)
+    shape.push_back(extents[loop]);
+  auto rank = unsigned(loops.size());
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+    if (!llvm::is_contained(loops, loop))
       loops.push_back(loop);
-  SmallVector<AffineExpr> places(read.getNumDims(), b.getAffineConstantExpr(0)),
-      results;
-  for (auto [number, loop] : llvm::enumerate(loops))
-    places[loop] = b.getAffineDimExpr(unsigned(number));
-  for (unsigned number = 0; number < kept.size(); ++number)
-    results.push_back(b.getAffineDimExpr(number));
-  auto count = unsigned(loops.size());
-  SmallVector<utils::IteratorType> kinds(count, utils::IteratorType::reduction);
-  std::fill_n(kinds.begin(), kept.size(), utils::IteratorType::parallel);
-  auto made = linalg::GenericOp::create(
+  Type element = getElementTypeOrSelf(op.getResult(0));
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+  Value empty = tensor::EmptyOp::create(b, loc, shape, element);
+  Value start = linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+  SmallVector<AffineMap> maps;
+  for (OpOperand *operand : op.getDpsInputOperands())
+    maps.push_back(withLoops(op.getMatchingIndexingMap(operand), loops));
+  maps.push_back(
+      AffineMap::getMultiDimIdentityMap(unsigned(loops.size()), b.getContext())
+          .getMajorSubMap(rank));
+  auto sums =
+      linalg::GenericOp::create(b, loc, start.getType(), op.getDpsInputs(),
+                                start, maps, kindsOfLoops(rank, loops.size()));
+  IRMapping mapping;
+  op.getRegion().cloneInto(&sums.getRegion(), sums.getRegion().begin(),
+                           mapping);
+  return sums->getResult(0);
+}
+
+/// The sum of `x` over its first axes, of which there are `summed`.
+Value addUp(OpBuilder &b, linalg::GenericOp op, Value x, size_t summed) {
+  auto rank = unsigned(cast<RankedTensorType>(x.getType()).getRank());
+  // Loops of results come first.
+  SmallVector<unsigned> loops;
+  for (unsigned axis = 0; axis < rank; ++axis)
+    loops.push_back(unsigned((axis + summed) % rank));
+  size_t results = rank - summed;
+  AffineMap all = b.getMultiDimIdentityMap(rank);
+  Value start = op.getDpsInits()[0];
+  auto sum = linalg::GenericOp::create(
       b, op.getLoc(), start.getType(), x, start,
-      ArrayRef{read.replaceDimsAndSymbols(places, {}, count, 0),
-               AffineMap::get(count, 0, results, b.getContext())},
-      kinds, [](OpBuilder &b, Location loc, ValueRange elements) {
+      ArrayRef{withLoops(all, loops), all.getMajorSubMap(unsigned(results))},
+      kindsOfLoops(results, rank),
+      [](OpBuilder &b, Location loc, ValueRange elements) {
         Value sum = arith::AddFOp::create(b, loc, elements[0], elements[1]);
         linalg::YieldOp::create(b, loc, sum);
       });
-  return made->getResult(0);
-}
-
-void Split::run() {
-  AffineMap read = op.getMatchingIndexingMap(op.getDpsInputOperand(0));
-  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  SmallVector<int64_t> extents = op.getStaticLoopRanges(), shape;
-  SmallVector<unsigned> kept(groups);
-  for (unsigned position = 0; position < written.getNumResults(); ++position)
-    kept.push_back(written.getDimPosition(position));
-  for (unsigned loop : kept)
-    shape.push_back(extents[loop]);
-  Value parts = addUp(op.getDpsInputs()[0], read, kept, zeros(shape));
-  // Of the parts, axis by axis.
-  auto rank = unsigned(kept.size());
-  SmallVector<unsigned> rest;
-  for (unsigned axis = unsigned(groups.size()); axis < rank; ++axis)
-    rest.push_back(axis);
-  Value sum =
-      addUp(parts, b.getMultiDimIdentityMap(rank), rest, op.getDpsInits()[0]);
-  op->getResult(0).replaceAllUsesWith(sum);
-  op.erase();
+  return sum->getResult(0);
 }
 
 struct SplitSums : impl::SplitSumsBase<SplitSums> {
@@ -162,8 +172,12 @@ struct SplitSums : impl::SplitSumsBase<SplitSums> {
       if (!isSumOverOuterAxes(op))
         continue;
       SmallVector<unsigned> groups = axesOfGroups(op);
-      if (!groups.empty())
-        Split(op, groups).run();
+      if (groups.empty())
+        continue;
+      OpBuilder b(op);
+      Value parts = sumGroups(b, op, groups);
+      op->getResult(0).replaceAllUsesWith(addUp(b, op, parts, groups.size()));
+      op.erase();
     }
   }
 };

@@ -239,3 +239,74 @@ func.func @looked_up(%t: tensor<9x4xf32>, %i: tensor<8xindex>, %x: tensor<8x3xf3
   } -> tensor<8x4xf32>
   return %y, %plain : tensor<8x4xf32>, tensor<8x4xf32>
 }
+
+#channels = affine_map<(d0, d1) -> (d1)>
+#rows = affine_map<(d0, d1) -> (d0)>
+
+// What is off the mean of a channel is made of a tensor that others read, too,
+// and a few numbers: each reader computes it, also the one that adds up its
+// squares over the rows. What is off the mean of a row stays for the sum along
+// it, as of a layer normalization.
+// CHECK-LABEL: func @off_mean(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<4x8xf32>, %[[M:[a-z0-9]+]]: tensor<8xf32>, %[[R:[a-z0-9]+]]: tensor<4xf32>
+// CHECK:         linalg.generic
+// CHECK-SAME:      iterator_types = ["parallel", "reduction"]} ins(%[[X]], %[[M]] :
+// CHECK:           arith.subf
+// CHECK:           arith.mulf
+// CHECK:           arith.addf
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[X]], %[[M]] :
+// CHECK:         %[[OFF:.+]] = linalg.generic
+// CHECK-SAME:      ins(%[[X]], %[[R]] :
+// CHECK:         linalg.generic
+// CHECK-SAME:      iterator_types = ["parallel", "reduction"]} ins(%[[OFF]] :
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[OFF]] :
+// CHECK-NOT:     linalg.generic
+func.func @off_mean(%x: tensor<4x8xf32>, %m: tensor<8xf32>, %rm: tensor<4xf32>) -> (tensor<8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x8xf32>
+  %ec = tensor.empty() : tensor<8xf32>
+  %er = tensor.empty() : tensor<4xf32>
+  %fc = linalg.fill ins(%zero : f32) outs(%ec : tensor<8xf32>) -> tensor<8xf32>
+  %fr = linalg.fill ins(%zero : f32) outs(%er : tensor<4xf32>) -> tensor<4xf32>
+  %off = linalg.generic {indexing_maps = [#id, #channels, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %m : tensor<4x8xf32>, tensor<8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.subf %a, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  %v = linalg.generic {indexing_maps = [affine_map<(c, n) -> (n, c)>, affine_map<(c, n) -> (c)>], iterator_types = ["parallel", "reduction"]}
+      ins(%off : tensor<4x8xf32>) outs(%fc : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.mulf %a, %a : f32
+    %r = arith.addf %s, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%off : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  %roff = linalg.generic {indexing_maps = [#id, #rows, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %rm : tensor<4x8xf32>, tensor<4xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.subf %a, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  %rv = linalg.generic {indexing_maps = [#id, #rows], iterator_types = ["parallel", "reduction"]}
+      ins(%roff : tensor<4x8xf32>) outs(%fr : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.mulf %a, %a : f32
+    %r = arith.addf %s, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %ry = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%roff : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  return %v, %y, %rv, %ry : tensor<8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4x8xf32>
+}
