@@ -181,11 +181,13 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
     emitWinograd(kernel, root, *transformed, outputs);
     return true;
   }
+  std::optional<GradientPlan> gradient;
   if (!byPairs && !isVeryNarrow)
-    if (auto gradient = planGradient(kernel, root, unit, winograd)) {
-      emitGradient(kernel, root, *gradient, outputs);
-      return true;
-    }
+    gradient = planGradient(kernel, root, unit, winograd);
+  if (gradient) {
+    emitGradient(kernel, root, *gradient, outputs);
+    return true;
+  }
   if (byPairs) {
     if (emitDots(kernel, root, *byPairs, outputs))
       axis = axisOf(byPairs->lane, outputs.front());

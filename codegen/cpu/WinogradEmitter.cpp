@@ -193,19 +193,9 @@ void WinogradEmitter::emitInTurns() {
 /// be slow.
 void WinogradEmitter::transformWeights(Range range) {
   int64_t size = plan.m + 2, windowSize = 3;
-  auto read = [&](int64_t i, int64_t j, unsigned width) -> Value {
-    Position point(root.getNumLoops(),
-                   getAffineConstantExpr(0, b.getContext()));
-    point[conv.tapRow] = getAffineConstantExpr(i, b.getContext());
-    point[conv.tapColumn] = getAffineConstantExpr(j, b.getContext());
-    for (unsigned loop : {conv.channel, conv.filter})
-      point[loop] = getAffineDimExpr(loop, b.getContext());
-    Value value = readFactor(conv.factor, point, width);
-    if (width == plan.lanes)
-      return value;
-    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
-    return vector::InsertStridedSliceOp::create(
-        b, loc, value, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+  auto read = [&](int64_t i, int64_t j, unsigned width) {
+    return withZeros(readFactor(conv.factor, pointOfWindow(i, j), width),
+                     width);
   };
   reader.setLane(conv.filter);
   loop(range.first, range.second, 1, [&](Value number) {

@@ -187,18 +187,15 @@ Value GradientEmitter::readSlope(int64_t i, int64_t j, unsigned width) {
   point[conv.row] = place(conv.row, row, i, !down, conv.height);
   point[conv.column] = place(conv.column, column, j, !right, conv.width);
   point[conv.filter] = getAffineDimExpr(conv.filter, b.getContext());
-  Value value = readFactor(conv.factor, point, width);
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
-  if (width != plan.lanes)
-    value = vector::InsertStridedSliceOp::create(
-        b, loc, value, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+  Value value = withZeros(readFactor(conv.factor, point, width), width);
   Value isThere = both(down, right);
-  return isThere ? arith::SelectOp::create(b, loc, isThere, value, zero)
-                 : value;
+  if (!isThere)
+    return value;
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+  return arith::SelectOp::create(b, loc, isThere, value, zero);
 }
 
 void GradientEmitter::transformSlopes(Value firstTile, Range tiles) {
-  int64_t size = plan.m + 2;
   reader.setLane(conv.filter);
   TilesAhead ahead(kernel, reader, root, plan, conv.filter);
   ahead.addSlopes();
@@ -206,16 +203,8 @@ void GradientEmitter::transformSlopes(Value firstTile, Range tiles) {
     alongVectors(conv.filters, [&](Value filter, unsigned width) {
       reader.bind(conv.filter, filter);
       ahead.ask(next);
-      transform(
-          plan.m, emitSlopeTransform,
-          [&](int64_t i, int64_t j) { return readSlope(i, j, width); },
-          [&](int64_t i, ValueRange row) {
-            for (auto [j, value] : llvm::enumerate(row))
-              vector::StoreOp::create(
-                  b, loc, value, slopes,
-                  ValueRange{kernel.index(i * size + int64_t(j)), number,
-                             filter});
-          });
+      transformTo(slopes, number, filter, plan.m, emitSlopeTransform,
+                  [&](int64_t i, int64_t j) { return readSlope(i, j, width); });
     });
   });
 }
@@ -336,17 +325,11 @@ void GradientEmitter::finish(Range channels) {
     return sum;
   };
   auto store = [&](int64_t i, int64_t j, Value value, unsigned width) {
-    Position point(root.getNumLoops(),
-                   getAffineConstantExpr(0, b.getContext()));
-    point[conv.tapRow] = getAffineConstantExpr(i, b.getContext());
-    point[conv.tapColumn] = getAffineConstantExpr(j, b.getContext());
-    for (unsigned loop : {conv.channel, conv.filter})
-      point[loop] = getAffineDimExpr(loop, b.getContext());
     if (width != plan.lanes)
       value = vector::ExtractStridedSliceOp::create(
           b, loc, value, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
           ArrayRef<int64_t>{1});
-    storeOutputs(reader, root, outputs, point, width, value);
+    storeOutputs(reader, root, outputs, pointOfWindow(i, j), width, value);
   };
   loop(channels.first, channels.second, 1, [&](Value channel) {
     reader.bind(conv.channel, channel);

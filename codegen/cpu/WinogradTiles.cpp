@@ -133,6 +133,35 @@ void WindowTiles::transform(
   }
 }
 
+void WindowTiles::transformTo(
+    Value memory, Value number, Value lane, int64_t size, Transform along,
+    llvm::function_ref<Value(int64_t, int64_t)> element) {
+  transform(size, along, element, [&](int64_t i, ValueRange row) {
+    for (auto [j, value] : llvm::enumerate(row))
+      vector::StoreOp::create(
+          b, loc, value, memory,
+          ValueRange{kernel.index(i * (tiling.m + 2) + int64_t(j)), number,
+                     lane});
+  });
+}
+
+Position WindowTiles::pointOfWindow(int64_t i, int64_t j) {
+  Position point(root.getNumLoops(), getAffineConstantExpr(0, b.getContext()));
+  point[conv.tapRow] = getAffineConstantExpr(i, b.getContext());
+  point[conv.tapColumn] = getAffineConstantExpr(j, b.getContext());
+  for (unsigned loop : {conv.channel, conv.filter})
+    point[loop] = getAffineDimExpr(loop, b.getContext());
+  return point;
+}
+
+Value WindowTiles::withZeros(Value value, unsigned width) {
+  if (width == tiling.lanes)
+    return value;
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+  return vector::InsertStridedSliceOp::create(
+      b, loc, value, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+}
+
 Value WindowTiles::readFactor(OpOperand *operand, const Position &point,
                               unsigned width) {
   Position position;
@@ -184,16 +213,8 @@ void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
     alongVectors(channels, conv.channels, [&](Value channel, unsigned width) {
       reader.bind(conv.channel, channel);
       ahead.ask(next);
-      transform(
-          size, emitInputTransform,
-          [&](int64_t i, int64_t j) { return read(i, j, width); },
-          [&](int64_t i, ValueRange row) {
-            for (auto [j, value] : llvm::enumerate(row))
-              vector::StoreOp::create(
-                  b, loc, value, inputs,
-                  ValueRange{kernel.index(i * size + int64_t(j)), number,
-                             channel});
-          });
+      transformTo(inputs, number, channel, size, emitInputTransform,
+                  [&](int64_t i, int64_t j) { return read(i, j, width); });
     });
   });
 }

@@ -54,6 +54,15 @@ protected:
   void transform(int64_t size, Transform transform,
                  llvm::function_ref<Value(int64_t, int64_t)> element,
                  llvm::function_ref<void(int64_t, mlir::ValueRange)> then);
+  /// The same for a tile, at `lane`: goes on to `memory[point][number][lane]`.
+  void transformTo(Value memory, Value number, Value lane, int64_t size,
+                   Transform along,
+                   llvm::function_ref<Value(int64_t, int64_t)> element);
+  /// The loops of the root at tap (i, j) of a window, with the channel and the
+  /// filter as they are.
+  Position pointOfWindow(int64_t i, int64_t j);
+  /// `value`, of the elements of a vector that there are, with zeros behind.
+  Value withZeros(Value value, unsigned width);
   /// Reads `width` elements of an operand of the root, where `point` has an
   /// expression for each of its loops, in the type of the sums.
   Value readFactor(mlir::OpOperand *operand, const Position &point,
