@@ -24,6 +24,7 @@ namespace keratin {
 bool canBeSlice(RankedTensorType type) {
   return type.getRank() >= 2 && isa<FloatType>(type.getElementType()) &&
          type.getShape().back() > 1 &&
+         !llvm::is_contained(type.getShape(), 0) &&
          llvm::none_of(type.getShape().drop_front(), ShapedType::isDynamic);
 }
 

@@ -14,7 +14,7 @@ inline constexpr llvm::StringLiteral stridesAttr = "ktn.strides";
 inline constexpr llvm::StringLiteral slotAttr = "ktn.slot";
 
 /// Whether a tensor of this type can be a part of rows of a larger one: it has
-/// neighbours along the last axis, and strides that are known.
+/// elements, neighbours along the last axis, and strides that are known.
 bool canBeSlice(mlir::RankedTensorType type);
 
 /// The distances between elements of a dense tensor of `shape`, of which only

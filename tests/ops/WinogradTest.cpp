@@ -162,6 +162,16 @@ TEST_P(WinogradGradient, GivesWhatSumsGive) {
   }
 }
 
+TEST_P(WinogradGradient, OfNoImagesIsZero) {
+  const Case &c = GetParam();
+  K::Function function = slopes();
+  std::vector<Array> results = function(inputsOf(function, 0));
+  ASSERT_EQ(results[0].shape(), (K::Shape{3, 3, c.image[3], c.filters}));
+  for (int64_t index = 0; index < results[0].size(); ++index)
+    ASSERT_EQ(results[0].at(index), 0);
+  EXPECT_EQ(results[1].size(), 0);
+}
+
 TEST_P(WinogradGradient, IsWhatIsCompiled) {
   for (const char *form : {"2", "4"}) {
     K::SaveOptions options;
