@@ -63,19 +63,19 @@ bool isSumOverOuterAxes(linalg::GenericOp op) {
 /// The outermost axes whose elements are groups of their own: some, of which
 /// each has much to add up, with few results in all.
 SmallVector<unsigned> axesOfGroups(linalg::GenericOp op) {
-  constexpr int64_t leastElements = 1 << 15, mostResults = 1 << 13,
-                    enoughGroups = 8, fewestGroups = 4, leastOfGroup = 1 << 10;
+  constexpr double leastElements = 1 << 15, mostResults = 1 << 13,
+                   enoughGroups = 8, fewestGroups = 4, leastOfGroup = 1 << 10;
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
   if (llvm::any_of(extents, ShapedType::isDynamic))
     return {};
-  int64_t elements = 1, results = 1, groups = 1;
+  double elements = 1, results = 1, groups = 1; // which do not overflow
   AffineMap read = op.getMatchingIndexingMap(wholeInput(op));
   SmallVector<unsigned> summed;
   for (unsigned position = 0; position < read.getNumResults(); ++position) {
     unsigned loop = read.getDimPosition(position);
-    elements *= extents[loop];
+    elements *= double(extents[loop]);
     if (op.getIteratorTypesArray()[loop] == utils::IteratorType::parallel)
-      results *= extents[loop];
+      results *= double(extents[loop]);
     else
       summed.push_back(loop);
   }
@@ -83,7 +83,7 @@ SmallVector<unsigned> axesOfGroups(linalg::GenericOp op) {
   for (unsigned loop : summed) {
     if (groups >= enoughGroups)
       break;
-    groups *= extents[loop];
+    groups *= double(extents[loop]);
     chosen.push_back(loop);
   }
   bool fits = elements >= leastElements && groups >= fewestGroups &&

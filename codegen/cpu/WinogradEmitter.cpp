@@ -366,11 +366,9 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
 void WinogradEmitter::ifInside(Value position, int64_t offset, int64_t reach,
                                int64_t extent,
                                llvm::function_ref<void()> then) {
-  if (reach - plan.m + offset < extent)
+  Value inside = isInside(position, offset, reach, extent);
+  if (!inside)
     return then();
-  Value inside =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                            plus(position, offset), kernel.index(extent));
   auto condition = scf::IfOp::create(b, loc, inside, /*withElse=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(condition.thenBlock());

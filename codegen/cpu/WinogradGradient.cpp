@@ -30,7 +30,6 @@ private:
   void clear(Value group, Range channels);
   void transformSlopes(Value firstTile, Range tiles);
   Value readSlope(int64_t i, int64_t j, unsigned width);
-  Value isInside(Value position, int64_t offset, int64_t reach, int64_t extent);
   Value both(Value left, Value right);
   void multiply(Value group, Value isFirst, Value tiles, Range channels);
   void multiplyPanel(ArrayRef<Value> place, Value isFirst, Value tiles,
@@ -126,7 +125,7 @@ void GradientEmitter::addUp(Value group, Range channels) {
   }
   loop(tiles.first, tiles.second, plan.block, [&](Value firstTile) {
     Value count = kernel.index(plan.block);
-    if (!plan.hasWholeBlocks() || !conv.images)
+    if (!plan.hasWholeBlocks())
       count = arith::MinUIOp::create(
           b, loc, count,
           arith::SubIOp::create(b, loc, tiles.second, firstTile));
@@ -155,16 +154,6 @@ void GradientEmitter::clear(Value group, Range channels) {
 //===----------------------------------------------------------------------===//
 // Gradients by outputs
 //===----------------------------------------------------------------------===//
-
-/// Whether `position + offset` is before `extent`, of tiles that reach to
-/// `reach`; null where it always is.
-Value GradientEmitter::isInside(Value position, int64_t offset, int64_t reach,
-                                int64_t extent) {
-  if (reach - plan.m + offset < extent)
-    return nullptr;
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                               plus(position, offset), kernel.index(extent));
-}
 
 Value GradientEmitter::both(Value left, Value right) {
   if (!left || !right)

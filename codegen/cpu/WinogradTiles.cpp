@@ -110,6 +110,14 @@ void WindowTiles::overTiles(
   });
 }
 
+Value WindowTiles::isInside(Value position, int64_t offset, int64_t reach,
+                            int64_t extent) {
+  if (reach - tiling.m + offset < extent)
+    return nullptr;
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                               plus(position, offset), kernel.index(extent));
+}
+
 //===----------------------------------------------------------------------===//
 // Transforms
 //===----------------------------------------------------------------------===//

@@ -49,6 +49,10 @@ protected:
   void overTiles(Value firstTile, Range range, const TilesAhead &ahead,
                  llvm::function_ref<void(Value, const TileCorner &)> body);
 
+  /// Whether `position + offset` is before `extent`, of tiles that reach to
+  /// `reach`; null where it always is.
+  Value isInside(Value position, int64_t offset, int64_t reach, int64_t extent);
+
   /// Transforms the columns of the square of `size` that `element` reads, then
   /// one row after the other, with which `then` goes on.
   void transform(int64_t size, Transform transform,

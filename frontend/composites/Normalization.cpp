@@ -82,16 +82,16 @@ BatchStatistics normalize_batch_in_training(const Tensor &x,
   Tensor shift = alongAxes("beta", beta, x, kept);
   Tensor centre = mean(x, axes, /*keepdims=*/true);
   Tensor spread = var(x, axes, /*keepdims=*/true);
-  Tensor mean = squeeze(centre, axes), variance = squeeze(spread, axes);
+  Tensor average = squeeze(centre, axes), variance = squeeze(spread, axes);
   auto isLike = [&](const Tensor &parameter) {
     return !parameter || dtype(parameter) == dtype(x);
   };
   if (kept.size() == 1 && isLike(gamma) && isLike(beta))
-    return {batch_normalization(x, mean, variance, beta, gamma, kept[0],
+    return {batch_normalization(x, average, variance, beta, gamma, kept[0],
                                 epsilon),
-            mean, variance};
+            average, variance};
   Tensor scaled = (x - centre) * rsqrt(spread + epsilon);
-  return {scaleAndShift(scaled, scale, shift), mean, variance};
+  return {scaleAndShift(scaled, scale, shift), average, variance};
 }
 
 Tensor layer_normalization(const Tensor &x, const Tensor &gamma,
