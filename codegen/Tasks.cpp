@@ -11,10 +11,10 @@
 // it, and ktn_parallel_for is called for one turn after the other. Who is given
 // all parts of the first turn does the other turns as well, and leaves a 0.
 //
-// A kernel that takes a piece of scratch memory has its number before begin. In
-// `work` that is a set of bits, at first none: the pieces that are taken. A
-// task takes the first that is free, so that few threads work in few pieces,
-// which stay in their caches.
+// A kernel that takes a piece of scratch memory has its number before begin,
+// and before the turn. In `work` that is a set of bits, at first none: the
+// pieces that are taken. A task takes the first that is free, so that few
+// threads work in few pieces, which stay in their caches.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/Tasks.h"
@@ -109,7 +109,6 @@ static Function *taskOf(Function &kernel) {
         b.CreateLoad(type->getElementType(field),
                      b.CreateStructGEP(type, task->getArg(0), field)));
   Value *count = arguments.pop_back_val(), *taken = nullptr, *piece = nullptr;
-  // The number of a piece is in front of the turn, where there are both.
   bool inTurns = turnsOf(kernel) > 1;
   size_t turn = arguments.size() - 1, number = inTurns ? turn - 1 : turn;
   if (kernel.hasFnAttribute(pieceMark)) {

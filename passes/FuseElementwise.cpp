@@ -105,15 +105,6 @@ Value soleSource(linalg::GenericOp op) {
   return source;
 }
 
-/// Whether `op` adds up over outer axes what is at each place of the last one.
-bool sumsOverOuterAxes(linalg::GenericOp op, OpOperand *operand) {
-  AffineMap map = op.getMatchingIndexingMap(operand);
-  if (kindOf(op) != "reduce" || !map.isPermutation())
-    return false;
-  unsigned last = map.getDimPosition(map.getNumResults() - 1);
-  return op.getIteratorTypesArray()[last] == utils::IteratorType::parallel;
-}
-
 /// Whether all readers of what `op` makes better compute it again: a function
 /// of one element of a tensor that others read, too, and that is no larger, and
 /// of numbers of its channel. A forward pass makes many of these only for the
@@ -133,7 +124,7 @@ bool isCheapToRepeat(linalg::GenericOp op) {
            auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
            return reader && reader.isDpsInput(&use) &&
                   (isParallel(reader) ? readsOnce(reader, &use)
-                                      : sumsOverOuterAxes(reader, &use));
+                                      : reducesOuterAxes(reader, &use));
          });
 }
 
@@ -155,7 +146,7 @@ bool shouldFuse(OpOperand *operand) {
   if (!producer || !consumer || !isParallel(producer))
     return false;
   if (!isParallel(consumer))
-    return sumsOverOuterAxes(consumer, operand) && isCheapToRepeat(producer) &&
+    return reducesOuterAxes(consumer, operand) && isCheapToRepeat(producer) &&
            fitTogether(producer, consumer);
   return (isOnlyReader(operand->get(), consumer) ||
           isCheapToRepeat(producer)) &&

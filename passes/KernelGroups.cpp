@@ -344,9 +344,10 @@ bool Grouper::growTogether(Members &members) const {
   return false;
 }
 
-/// Takes in elementwise producers that others read, too, and that read what the
-/// group reads: that comes from memory once, as a gradient does of which an
-/// optimizer makes two averages, and what they make is not read again.
+/// Takes into a group of elementwise ops such producers that others read, too,
+/// and that read what the group reads: that comes from memory once, as a
+/// gradient does of which an optimizer makes two averages, and what they make
+/// is not read again.
 void Grouper::growBeside(Members &members) const {
   auto isReadInside = [&](Value value) {
     return isa<RankedTensorType>(value.getType()) &&
@@ -357,9 +358,7 @@ void Grouper::growBeside(Members &members) const {
            });
   };
   for (size_t number = 0; number < members.size(); ++number) {
-    auto consumer = dyn_cast<linalg::GenericOp>(members[number]);
-    if (!consumer)
-      continue;
+    auto consumer = cast<linalg::GenericOp>(members[number]);
     for (Value operand : consumer.getDpsInputs()) {
       auto producer = operand.getDefiningOp<linalg::GenericOp>();
       if (!producer || members.contains(producer) || !isFree(producer) ||

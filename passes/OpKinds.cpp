@@ -83,6 +83,14 @@ llvm::StringRef kindOf(Operation *op) {
   return "depthwise";
 }
 
+bool reducesOuterAxes(linalg::GenericOp op, OpOperand *operand) {
+  AffineMap map = op.getMatchingIndexingMap(operand);
+  if (kindOf(op) != "reduce" || !map.isPermutation())
+    return false;
+  unsigned last = map.getDimPosition(map.getNumResults() - 1);
+  return op.getIteratorTypesArray()[last] == utils::IteratorType::parallel;
+}
+
 bool isRowReduction(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic || generic->getNumResults() != 1 || readsElsewhere(generic) ||

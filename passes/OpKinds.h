@@ -23,6 +23,10 @@ llvm::StringRef kindOf(mlir::Operation *op);
 /// in order, with one value a row.
 bool isRowReduction(mlir::Operation *op);
 
+/// Whether `op` reduces what it reads of `operand` over outer axes: all of it,
+/// neighbours along the last axis to neighbours.
+bool reducesOuterAxes(mlir::linalg::GenericOp op, mlir::OpOperand *operand);
+
 /// The loops of ops that are computed together row by row: the first `rows` of
 /// `extents` are of the rows, the others go along each of them.
 class RowShape {

@@ -27,20 +27,18 @@ namespace keratin {
 
 namespace {
 
-/// What `op` adds up element by element, in the order of memory; null where
-/// there is no such tensor.
+/// What `op` reduces over outer axes; null where there is no such tensor.
 OpOperand *wholeInput(linalg::GenericOp op) {
   for (OpOperand *operand : op.getDpsInputOperands())
-    if (op.getMatchingIndexingMap(operand).isPermutation())
+    if (reducesOuterAxes(op, operand))
       return operand;
   return nullptr;
 }
 
-/// Whether `op` only adds up functions of elements, and does so for neighbours
-/// side by side.
+/// Whether `op` only adds up functions of elements, over outer axes.
 bool isSumOverOuterAxes(linalg::GenericOp op) {
-  if (op->getNumResults() != 1 || kindOf(op) != "reduce" ||
-      readsElsewhere(op) || !startsFromZero(op) || op.hasIndexSemantics() ||
+  if (op->getNumResults() != 1 || !wholeInput(op) || readsElsewhere(op) ||
+      !startsFromZero(op) || op.hasIndexSemantics() ||
       !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
         return map.isProjectedPermutation(/*allowZeroInResults=*/true);
       }))
@@ -49,15 +47,10 @@ bool isSumOverOuterAxes(linalg::GenericOp op) {
   BlockArgument before = body->getArguments().back();
   auto sum =
       body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  OpOperand *whole = wholeInput(op);
   AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (!sum || !before.hasOneUse() ||
-      !llvm::is_contained(sum->getOperands(), before) || !whole ||
-      !written.isProjectedPermutation())
-    return false;
-  AffineMap read = op.getMatchingIndexingMap(whole);
-  unsigned last = read.getDimPosition(read.getNumResults() - 1);
-  return op.getIteratorTypesArray()[last] == utils::IteratorType::parallel;
+  return sum && before.hasOneUse() &&
+         llvm::is_contained(sum->getOperands(), before) &&
+         written.isProjectedPermutation();
 }
 
 /// The outermost axes whose elements are groups of their own: some, of which

@@ -104,7 +104,7 @@ public:
   /// `parts`: none begins before all parts of the one before are done. The
   /// function gets the argument `turn` before `begin`: the only turn to do,
   /// from 1 on, or 0 for one after the other, by a call that does all parts. To
-  /// be called once.
+  /// be called once, after `addScratch`.
   void allowTurns(int64_t count, int64_t parts);
   /// Whether this call does all turns, as an i1.
   mlir::Value doesAllTurns();

@@ -162,8 +162,8 @@ void Classifier::pickTapRows(std::optional<int64_t> vectors) {
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
     int64_t turns = extent(loop).value_or(most + 1);
     // The lanes of groups have a position that is a quotient.
-    if (slides(loop) && !isReduction(loop) && loop != tiling.lane && turns > 1 &&
-        rows * turns <= most && loops.size() < 2) {
+    if (slides(loop) && !isReduction(loop) && loop != tiling.lane &&
+        turns > 1 && rows * turns <= most && loops.size() < 2) {
       loops.push_back(loop);
       rows *= turns;
     }

@@ -290,8 +290,6 @@ void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
 /// A tile of sums in registers: rows by vectors of columns.
 void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
                                    unsigned rows, unsigned vectors) {
-  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
-                                             arith::FastMathFlags::contract);
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
   SmallVector<Value> start(size_t(rows) * vectors, zero), places;
   for (unsigned i = 0; i < rows; ++i)
@@ -300,7 +298,7 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
   SmallVector<Value> sums = emitLoop(
       b, loc, kernel.index(0), kernel.index(conv.channels), kernel.index(1),
       start, [&](Value channel, ValueRange before) {
-        SmallVector<Value> factors, after;
+        SmallVector<Value> factors;
         prefetchWeights(point, panel,
                         arith::AddIOp::create(b, loc, step, channel));
         for (unsigned j = 0; j < vectors; ++j)
@@ -308,18 +306,10 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
               b, loc, vectorType, weights,
               ValueRange{point, panel, channel,
                          kernel.index(int64_t(j) * plan.lanes)}));
-        for (unsigned i = 0; i < rows; ++i) {
-          Value scalar = memref::LoadOp::create(
-              b, loc, inputs, ValueRange{point, places[i], channel});
-          Value value = vector::BroadcastOp::create(b, loc, vectorType, scalar);
-          for (unsigned j = 0; j < vectors; ++j) {
-            Value product =
-                arith::MulFOp::create(b, loc, value, factors[j], fused);
-            after.push_back(arith::AddFOp::create(
-                b, loc, before[i * vectors + j], product, fused));
-          }
-        }
-        return after;
+        return addProducts(before, factors, [&](unsigned row) -> Value {
+          return memref::LoadOp::create(
+              b, loc, inputs, ValueRange{point, places[row], channel});
+        });
       });
   Value columns =
       arith::MulIOp::create(b, loc, panel, kernel.index(plan.panelWidth()));
@@ -389,11 +379,7 @@ void WinogradEmitter::finish(int64_t i, int64_t j, Value sum, unsigned width) {
       expr = getAffineConstantExpr(0, b.getContext());
     point.push_back(expr);
   }
-  if (width != plan.lanes)
-    sum = vector::ExtractStridedSliceOp::create(
-        b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
-        ArrayRef<int64_t>{1});
-  storeOutputs(reader, root, outputs, point, width, sum);
+  storeOutputs(reader, root, outputs, point, width, withoutRest(sum, width));
 }
 
 void emitWinograd(Kernel &kernel, linalg::GenericOp root,

@@ -240,8 +240,6 @@ void GradientEmitter::multiplyRows(ArrayRef<Value> place, Value channel,
                                    Value isFirst, Value tiles, unsigned rows,
                                    unsigned vectors) {
   Value group = place[0], point = place[1], column = place[2];
-  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
-                                             arith::FastMathFlags::contract);
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
   SmallVector<Value> start(size_t(rows) * vectors, zero), rowsOf, columnsOf;
   for (unsigned i = 0; i < rows; ++i)
@@ -257,22 +255,14 @@ void GradientEmitter::multiplyRows(ArrayRef<Value> place, Value channel,
   SmallVector<Value> added = emitLoop(
       b, loc, kernel.index(0), tiles, kernel.index(1), start,
       [&](Value tile, ValueRange before) {
-        SmallVector<Value> factors, after;
+        SmallVector<Value> factors;
         for (Value column : columnsOf)
           factors.push_back(vector::LoadOp::create(
               b, loc, vectorType, slopes, ValueRange{point, tile, column}));
-        for (unsigned i = 0; i < rows; ++i) {
-          Value scalar = memref::LoadOp::create(
-              b, loc, inputs, ValueRange{point, tile, rowsOf[i]});
-          Value value = vector::BroadcastOp::create(b, loc, vectorType, scalar);
-          for (unsigned j = 0; j < vectors; ++j) {
-            Value product =
-                arith::MulFOp::create(b, loc, value, factors[j], fused);
-            after.push_back(arith::AddFOp::create(
-                b, loc, before[i * vectors + j], product, fused));
-          }
-        }
-        return after;
+        return addProducts(before, factors, [&](unsigned row) -> Value {
+          return memref::LoadOp::create(b, loc, inputs,
+                                        ValueRange{point, tile, rowsOf[row]});
+        });
       });
   auto store = [&](bool adds) {
     for (unsigned i = 0; i < rows; ++i)
@@ -313,13 +303,6 @@ void GradientEmitter::finish(Range channels) {
     }
     return sum;
   };
-  auto store = [&](int64_t i, int64_t j, Value value, unsigned width) {
-    if (width != plan.lanes)
-      value = vector::ExtractStridedSliceOp::create(
-          b, loc, value, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
-          ArrayRef<int64_t>{1});
-    storeOutputs(reader, root, outputs, pointOfWindow(i, j), width, value);
-  };
   loop(channels.first, channels.second, 1, [&](Value channel) {
     reader.bind(conv.channel, channel);
     alongVectors(conv.filters, [&](Value filter, unsigned width) {
@@ -329,7 +312,8 @@ void GradientEmitter::finish(Range channels) {
           [&](int64_t i, int64_t j) { return load(i, j, channel, filter); },
           [&](int64_t i, ValueRange row) {
             for (auto [j, value] : llvm::enumerate(row))
-              store(i, int64_t(j), value, width);
+              storeOutputs(reader, root, outputs, pointOfWindow(i, int64_t(j)),
+                           width, withoutRest(value, width));
           });
     });
   });

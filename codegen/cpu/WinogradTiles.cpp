@@ -170,6 +170,32 @@ Value WindowTiles::withZeros(Value value, unsigned width) {
       b, loc, value, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
 }
 
+Value WindowTiles::withoutRest(Value value, unsigned width) {
+  if (width == tiling.lanes)
+    return value;
+  return vector::ExtractStridedSliceOp::create(
+      b, loc, value, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+      ArrayRef<int64_t>{1});
+}
+
+SmallVector<Value>
+WindowTiles::addProducts(ValueRange before, ArrayRef<Value> factors,
+                         llvm::function_ref<Value(unsigned)> scalarOf) {
+  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
+                                             arith::FastMathFlags::contract);
+  SmallVector<Value> after;
+  for (unsigned row = 0; after.size() < before.size(); ++row) {
+    Value value =
+        vector::BroadcastOp::create(b, loc, vectorType, scalarOf(row));
+    for (Value factor : factors) {
+      Value product = arith::MulFOp::create(b, loc, value, factor, fused);
+      after.push_back(
+          arith::AddFOp::create(b, loc, before[after.size()], product, fused));
+    }
+  }
+  return after;
+}
+
 Value WindowTiles::readFactor(OpOperand *operand, const Position &point,
                               unsigned width) {
   Position position;

@@ -65,8 +65,15 @@ protected:
   /// The loops of the root at tap (i, j) of a window, with the channel and the
   /// filter as they are.
   Position pointOfWindow(int64_t i, int64_t j);
-  /// `value`, of the elements of a vector that there are, with zeros behind.
+  /// `value`, of the elements of a vector that there are, with zeros behind;
+  /// and of a whole vector those elements.
   Value withZeros(Value value, unsigned width);
+  Value withoutRest(Value value, unsigned width);
+  /// The sums `before` of a tile, row by row, with the products of a step:
+  /// `scalarOf` of a row, in order, by each of the vectors `factors`.
+  llvm::SmallVector<Value>
+  addProducts(mlir::ValueRange before, llvm::ArrayRef<Value> factors,
+              llvm::function_ref<Value(unsigned)> scalarOf);
   /// Reads `width` elements of an operand of the root, where `point` has an
   /// expression for each of its loops, in the type of the sums.
   Value readFactor(mlir::OpOperand *operand, const Position &point,

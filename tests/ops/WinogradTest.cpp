@@ -28,17 +28,23 @@ std::string nameOf(const Case &c) {
          (c.knowsWeights ? "" : "_unknown");
 }
 
+K::Tensor imagesOf(const Case &c, int64_t batch) {
+  K::Shape shape = c.image;
+  shape[0] = batch;
+  return K::placeholder(shape, c.dtype);
+}
+
+K::Shape windowOf(const Case &c) { return {3, 3, c.image[3], c.filters}; }
+
 class Winograd : public FormTest<Case> {
 protected:
   /// A convolution with all that an epilogue may have.
   K::Function layer(int64_t batch = K::None) {
     const Case &c = GetParam();
-    K::Shape image = c.image;
-    image[0] = batch;
-    K::Tensor x = K::placeholder(image, c.dtype);
-    K::Shape window = {3, 3, c.image[3], c.filters};
-    K::Tensor weights = c.knowsWeights ? K::constant(numbers(window, c.dtype))
-                                       : K::placeholder(window, c.dtype);
+    K::Tensor x = imagesOf(c, batch);
+    K::Tensor weights = c.knowsWeights
+                            ? K::constant(numbers(windowOf(c), c.dtype))
+                            : K::placeholder(windowOf(c), c.dtype);
     K::Tensor sum = K::conv2d(x, weights, {1, 1}, c.padding, "channels_last");
     K::Shape shape = K::int_shape(sum);
     K::Tensor beside = K::placeholder(shape, c.dtype);
@@ -126,10 +132,8 @@ protected:
   /// by the window and by the image.
   K::Function slopes(int64_t batch = K::None) {
     const Case &c = GetParam();
-    K::Shape image = c.image;
-    image[0] = batch;
-    K::Tensor x = K::placeholder(image, c.dtype);
-    K::Tensor weights = K::placeholder({3, 3, c.image[3], c.filters}, c.dtype);
+    K::Tensor x = imagesOf(c, batch);
+    K::Tensor weights = K::placeholder(windowOf(c), c.dtype);
     K::Tensor y = K::conv2d(x, weights, {1, 1}, c.padding, "channels_last");
     K::Tensor factors = K::placeholder(K::int_shape(y), c.dtype);
     std::vector<K::Tensor> found =
@@ -166,7 +170,7 @@ TEST_P(WinogradGradient, OfNoImagesIsZero) {
   const Case &c = GetParam();
   K::Function function = slopes();
   std::vector<Array> results = function(inputsOf(function, 0));
-  ASSERT_EQ(results[0].shape(), (K::Shape{3, 3, c.image[3], c.filters}));
+  ASSERT_EQ(results[0].shape(), windowOf(c));
   for (int64_t index = 0; index < results[0].size(); ++index)
     ASSERT_EQ(results[0].at(index), 0);
   EXPECT_EQ(results[1].size(), 0);
@@ -208,15 +212,13 @@ protected:
   /// A convolution of what another kernel rounds.
   K::Function layer(int64_t batch) {
     const Case &c = GetParam();
-    K::Shape image = c.image;
-    image[0] = batch;
-    K::Tensor x = K::placeholder(image);
+    K::Tensor x = imagesOf(c, batch);
     K::Tensor sum = K::conv2d(K::relu(x), K::constant(weights), {1, 1},
                               c.padding, "channels_last");
     return K::function({x}, {K::relu(sum)});
   }
 
-  Array weights = numbers({3, 3, GetParam().image[3], GetParam().filters});
+  Array weights = numbers(windowOf(GetParam()));
 };
 
 /// Has products of pairs in vectors, which take half as many instructions.
