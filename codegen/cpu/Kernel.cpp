@@ -361,14 +361,17 @@ void Kernel::setPackedArgument(unsigned number, MemRefType type,
 }
 
 std::pair<Value, Value> Kernel::addScratch(Type type, int64_t count,
-                                           int64_t parts) {
+                                           int64_t parts, bool stays) {
   if (!inParts)
     parts = 1;
   sharesOtherwise = true;
   enoughParts = std::min(enoughParts, parts);
   unsigned number = target.getNumArguments() - (inParts ? 3 : 0);
-  auto attrs = b.getDictionaryAttr(
-      b.getNamedAttr(scratchAttr, UnitAttr::get(b.getContext())));
+  SmallVector<NamedAttribute> marks = {
+      b.getNamedAttr(scratchAttr, b.getUnitAttr())};
+  if (stays)
+    marks.push_back(b.getNamedAttr(staysAttr, b.getUnitAttr()));
+  auto attrs = b.getDictionaryAttr(marks);
   (void)target.insertArgument(number, MemRefType::get({parts * count}, type),
                               attrs, location);
   Value begin = index(0);

@@ -133,9 +133,11 @@ public:
   /// values mean nothing before the call. There is a piece for each part, so
   /// that no call waits for one, and the kernel is done in at most `parts`. To
   /// be called once. Returns a memref of one dimension and where in it the
-  /// piece of this call begins.
-  std::pair<mlir::Value, mlir::Value> addScratch(mlir::Type type, int64_t count,
-                                                 int64_t parts);
+  /// piece of this call begins. Where it `stays`, kernels of a function that
+  /// ask for as much have the same memory: a thread finds what it wrote before
+  /// in its own cache.
+  std::pair<mlir::Value, mlir::Value>
+  addScratch(mlir::Type type, int64_t count, int64_t parts, bool stays = false);
 
   /// The same, but one piece for all calls, each of which writes what it reads
   /// to a place of its own.
@@ -193,6 +195,7 @@ private:
 /// kernel in parts has the number of the piece to take as the argument behind
 /// it, and a mark for LLVM IR.
 inline constexpr llvm::StringLiteral scratchAttr = "ktn.scratch";
+inline constexpr llvm::StringLiteral staysAttr = "ktn.stays";
 inline constexpr llvm::StringLiteral sharedScratchAttr = "ktn.shared_scratch";
 inline constexpr llvm::StringLiteral pieceMark = "ktn-piece";
 

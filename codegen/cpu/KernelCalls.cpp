@@ -213,9 +213,24 @@ static Value weightsFor(func::CallOp call, const WeightsAhead &ahead) {
   return ahead.weights;
 }
 
+/// Memory that calls of a function have in common, by its type.
+using StayingMemory = llvm::DenseMap<std::pair<Operation *, Type>, Value>;
+
+static Value stayingMemory(func::CallOp call, MemRefType type,
+                           StayingMemory &known) {
+  auto function = call->getParentOfType<func::FuncOp>();
+  Value &memory = known[{function, type}];
+  if (!memory) {
+    OpBuilder b = OpBuilder::atBlockBegin(&function.getBody().front());
+    memory = tensor::EmptyOp::create(b, function.getLoc(), type.getShape(),
+                                     type.getElementType());
+  }
+  return memory;
+}
+
 static void adaptCall(func::CallOp call, func::FuncOp kernel,
                       const llvm::StringMap<WeightsAhead> &ahead,
-                      PartCounter &counter) {
+                      PartCounter &counter, StayingMemory &staying) {
   OpBuilder b(call);
   Location loc = call.getLoc();
   auto cast = [&](Value value, Type type) -> Value {
@@ -232,9 +247,11 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel,
     bool isShared = bool(kernel.getArgAttr(number, sharedScratchAttr));
     if (isShared || kernel.getArgAttr(number, scratchAttr)) {
       auto type = mlir::cast<MemRefType>(kernel.getArgumentTypes()[number]);
-      Value empty = tensor::EmptyOp::create(b, loc, type.getShape(),
-                                            type.getElementType());
-      arguments.push_back(cast(empty, type));
+      Value memory = kernel.getArgAttr(number, staysAttr)
+                         ? stayingMemory(call, type, staying)
+                         : tensor::EmptyOp::create(b, loc, type.getShape(),
+                                                   type.getElementType());
+      arguments.push_back(cast(memory, type));
       // A call of all parts has the first piece.
       if (kernel->hasAttr(partsAttr) && !isShared)
         arguments.push_back(arith::ConstantIndexOp::create(b, loc, 0));
@@ -309,10 +326,11 @@ LogicalResult adaptKernelCalls(ModuleOp module,
       calls.emplace_back(call, kernel);
   });
   PartCounter counter(&symbols);
+  StayingMemory staying;
   for (auto [call, kernel] : calls) {
     if (failed(verifyDestinations(call)))
       return failure();
-    adaptCall(call, kernel, ahead, counter);
+    adaptCall(call, kernel, ahead, counter, staying);
   }
   return success();
 }

@@ -43,10 +43,12 @@ struct LoopGroup {
   int64_t turns() const;
 };
 
-/// How a product with known weights is computed so. Row r of the first half of
-/// the rows of a sample and row r of the second half are a pair; where their
-/// number is odd, the last pair has one row. Columns and sums are halved along
-/// their outermost loops.
+/// How a product with known weights is computed so. Rows of a sample that follow
+/// each other are a segment. Row r of its first half and row r of its second
+/// half are a pair; where it has fewer rows than others, or their number is
+/// odd, the halves overlap: the rows in the middle are computed in two pairs,
+/// and kept where they are upper ones. Columns and sums are halved along their
+/// outermost loops.
 struct StrassenPlan {
   mlir::OpOperand *left, *weights;
   std::optional<unsigned> sample; ///< the loop, where there are several
@@ -54,7 +56,10 @@ struct StrassenPlan {
   LoopGroup rows, columns, sums;
   unsigned lanes;
   int64_t line;    ///< elements of a cache line
-  int64_t block;   ///< pairs whose sums are made before they are multiplied
+  int64_t rowsOfSegment; ///< the last one of a sample may have fewer
+  /// Pairs whose sums are made before they are multiplied: those of a segment,
+  /// or of several samples of one segment each.
+  int64_t block;
   TileSize size;   ///< of the products; its rows are pairs
   int64_t steps;   ///< of a sum at a time, whose weights stay in the cache
   bool asksAhead;  ///< for weights
@@ -63,18 +68,30 @@ struct StrassenPlan {
   /// itself, as an operand from memory (TileEmitter::readsForEach).
   bool readsForEach;
 
-  int64_t pairsOfSample() const { return (rows.turns() + 1) / 2; }
+  /// Elements from a row of A to the next, where blocks that no other is added
+  /// to are multiplied as they lie in memory; 0 where they are copied.
+  int64_t leftStride;
+
+  int64_t segments() const; ///< of a sample
+  int64_t rowsOfLast() const {
+    return rows.turns() - (segments() - 1) * rowsOfSegment;
+  }
+  int64_t pairsOfSegment() const { return (rowsOfSegment + 1) / 2; }
+  int64_t pairsOfSample() const { return segments() * pairsOfSegment(); }
   /// Of one sample, where their number is not known.
   int64_t pairs() const { return samples.value_or(1) * pairsOfSample(); }
+  int64_t blocks() const; ///< likewise
+  bool blocksAreSegments() const { return block == pairsOfSegment(); }
   int64_t depth() const { return sums.turns() / 2; } ///< of a block of A
   int64_t width() const { return int64_t(size.vectors) * lanes; }
-  int64_t panels() const {
-    return columns.turns() / 2 / width();
-  } ///< of a half
+  /// Of a half of the columns.
+  int64_t panels() const { return columns.turns() / 2 / width(); }
   /// From a row of the sums of A to the next: a cache line more than there
   /// are, so that rows do not meet in few sets of the cache.
   int64_t rowStride() const;
-  int64_t leftElements() const { return 7 * block * rowStride(); }
+  /// How many blocks of A are stored.
+  int64_t storedLeft() const { return leftStride != 0 ? 5 : 7; }
+  int64_t leftElements() const { return storedLeft() * block * rowStride(); }
   /// Sums of weights, and the products of a panel.
   int64_t panelElements() const { return steps * width(); }
   int64_t productElements() const { return 7 * block * width(); }

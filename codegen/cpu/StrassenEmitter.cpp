@@ -64,9 +64,19 @@ private:
   }
 
   void layOut();
+  Value rowsOf(Value left);
   Value part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
              int64_t stride);
-  void emitBlock(Value block, Value pairs, Range panels);
+  /// Pairs that are multiplied one beside the other. Where they are a segment,
+  /// which it is, and null elsewhere.
+  struct Pairs {
+    Value first, count;
+    Value sample;  ///< 0 where there is one
+    Value top;     ///< the first row, in the sample
+    Value toLower; ///< from the upper row of a pair to the lower one
+  };
+  Pairs pairsOf(Value block, Value allPairs);
+  void emitBlock(const Pairs &pairs, Range panels);
   Coordinates coordinatesOf(const LoopGroup &group, Value turn);
   Position pointAt(ArrayRef<Coordinates> coordinates);
   /// Where the rows of a pair are, by halves; and whether there is a lower one,
@@ -75,14 +85,16 @@ private:
     Coordinates rows[2];
     Value hasLower;
   };
-  Pair pairAt(Value number);
-  void sumLeft(Value first, Range pairs);
+  Pair pairAt(const Pairs &pairs, Value number);
+  std::optional<int64_t> slotOf(unsigned product);
+  void sumLeft(const Pairs &pairs);
   void sumLeft(const Pair &pair, Value number, ArrayRef<unsigned> inner,
                Value place);
-  void multiply(Value first, Range panels, Value pairs);
-  void multiplyPanel(Value panel, Value pairs);
-  void multiplySteps(Value panel, Value pairs, Range steps);
+  void multiply(const Pairs &pairs, Range panels);
+  void multiplyPanel(const Pairs &pairs, Value panel);
+  void multiplySteps(const Pairs &pairs, Value panel, Range steps);
   struct Tile {
+    const Pairs &pairs;
     Value panel, row;
     Range steps;
     unsigned product, rows;
@@ -94,7 +106,7 @@ private:
                                ArrayRef<Value> steps);
   void askForWeights(const Tile &tile, Value step);
   Value weightsAt(Value panel, Value step, Block block, unsigned vector);
-  void finish(Value first, Value panel, Value pairs);
+  void finish(const Pairs &pairs, Value panel);
   void finish(const Pair &pair, Value number, ArrayRef<Coordinates> columns,
               unsigned vector);
   VectorType vectorType() {
@@ -110,7 +122,8 @@ private:
   ArrayRef<Output> outputs;
 
   Value weights; ///< [panel of both halves][step of both][column]
-  Value left;    ///< [product][pair][step], sums of blocks
+  Value left;    ///< [product][pair][step], blocks that are stored
+  Value given;   ///< [row of all samples][step], A, where others are read
   Value panel;   ///< [step][column], a sum of blocks of weights
   Value sums;    ///< [product][pair][column]
 };
@@ -131,6 +144,25 @@ Value StrassenEmitter::part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
       b, loc, MemRefType::get(sizes, b.getF32Type(), layout), scratch,
       OpFoldResult(begin), getAsIndexOpFoldResult(b.getContext(), sizes),
       getAsIndexOpFoldResult(b.getContext(), strides));
+}
+
+/// A as a matrix.
+Value StrassenEmitter::rowsOf(Value left) {
+  OpFoldResult rows = b.getIndexAttr(plan.rows.turns());
+  if (plan.sample)
+    rows =
+        plan.samples
+            ? OpFoldResult(b.getIndexAttr(*plan.samples * plan.rows.turns()))
+            : times(kernel.loopExtent(root, *plan.sample), plan.rows.turns());
+  int64_t known = getConstantIntValue(rows).value_or(ShapedType::kDynamic);
+  auto layout = StridedLayoutAttr::get(b.getContext(), 0, {plan.leftStride, 1});
+  auto type =
+      MemRefType::get({known, plan.sums.turns()}, b.getF32Type(), layout);
+  return memref::ReinterpretCastOp::create(
+      b, loc, type, left, b.getIndexAttr(0),
+      ArrayRef<OpFoldResult>{rows, b.getIndexAttr(plan.sums.turns())},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(plan.leftStride),
+                             b.getIndexAttr(1)});
 }
 
 void StrassenEmitter::layOut() {
@@ -156,13 +188,20 @@ void StrassenEmitter::layOut() {
   // A call makes its sums of A for itself: those of others would have to come
   // from the cache of another core. More parts would make them more often.
   constexpr int64_t fewestParts = 4, mostParts = 8, mostBytes = 8 << 20;
+  constexpr int64_t stayingBytes = 1 << 20;
   int64_t count =
       plan.leftElements() + plan.panelElements() + plan.productElements();
+  bool stays = kernel.hasParts() && count * 4 <= stayingBytes;
+  if (stays)
+    count = stayingBytes / 4;
   int64_t parts =
       mostBytes / (count * 4) >= mostParts ? mostParts : fewestParts;
-  auto [scratch, begin] = kernel.addScratch(b.getF32Type(), count, parts);
-  left = part(scratch, begin, {products, plan.block, plan.depth()},
+  auto [scratch, begin] =
+      kernel.addScratch(b.getF32Type(), count, parts, stays);
+  left = part(scratch, begin, {plan.storedLeft(), plan.block, plan.depth()},
               plan.rowStride());
+  if (plan.leftStride != 0)
+    given = rowsOf(kernel.memrefOf(plan.left->get()));
   begin = plus(begin, plan.leftElements());
   panel = part(scratch, begin, {1, plan.steps, plan.width()}, plan.width());
   begin = plus(begin, plan.panelElements());
@@ -185,7 +224,7 @@ void StrassenEmitter::run() {
   Value panels = kernel.index(plan.panels());
   if (!kernel.hasParts())
     return loop(kernel.index(0), blocks, 1, [&](Value block) {
-      emitBlock(block, pairs, {kernel.index(0), panels});
+      emitBlock(pairsOf(block, pairs), {kernel.index(0), panels});
     });
   auto [from, to] = kernel.share(times(blocks, plan.panels()), 1);
   Value last = over(plus(to, plan.panels() - 1), plan.panels(), false);
@@ -195,17 +234,39 @@ void StrassenEmitter::run() {
          Value first = arith::SubIOp::create(
              b, loc, arith::MaxUIOp::create(b, loc, from, before), before);
          Value end = arith::SubIOp::create(b, loc, to, before);
-         emitBlock(block, pairs, {first, kernel.least(end, panels)});
+         emitBlock(pairsOf(block, pairs), {first, kernel.least(end, panels)});
        });
 }
 
+StrassenEmitter::Pairs StrassenEmitter::pairsOf(Value block, Value allPairs) {
+  Pairs pairs = {};
+  pairs.first = times(block, plan.block);
+  pairs.count = kernel.index(plan.block);
+  if (!plan.blocksAreSegments()) {
+    if (!plan.samples || plan.pairs() % plan.block != 0)
+      pairs.count = kernel.least(
+          pairs.count, arith::SubIOp::create(b, loc, allPairs, pairs.first));
+    return pairs;
+  }
+  int64_t segments = plan.segments();
+  pairs.sample = over(block, segments, /*rest=*/false);
+  Value segment = over(block, segments, /*rest=*/true);
+  pairs.top = times(segment, plan.rowsOfSegment);
+  pairs.toLower = kernel.index(plan.rowsOfSegment - plan.block);
+  if (plan.rowsOfLast() != plan.rowsOfSegment) {
+    Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                         segment, kernel.index(segments - 1));
+    pairs.toLower = arith::SelectOp::create(
+        b, loc, isLast, kernel.index(plan.rowsOfLast() - plan.block),
+        pairs.toLower);
+  }
+  return pairs;
+}
+
 /// The panels `panels` of a block of pairs.
-void StrassenEmitter::emitBlock(Value block, Value pairs, Range panels) {
-  Value first = times(block, plan.block), count = kernel.index(plan.block);
-  if (!plan.samples || plan.pairs() % plan.block != 0)
-    count = kernel.least(count, arith::SubIOp::create(b, loc, pairs, first));
-  sumLeft(first, {kernel.index(0), count});
-  multiply(first, panels, count);
+void StrassenEmitter::emitBlock(const Pairs &pairs, Range panels) {
+  sumLeft(pairs);
+  multiply(pairs, panels);
 }
 
 /// The loops of `group` at its turn `turn`.
@@ -237,28 +298,29 @@ Position StrassenEmitter::pointAt(ArrayRef<Coordinates> coordinates) {
   return point;
 }
 
-/// Where there is no lower row, the upper one is read for it: the products with
-/// it cancel out in what is kept.
-StrassenEmitter::Pair StrassenEmitter::pairAt(Value number) {
+StrassenEmitter::Pair StrassenEmitter::pairAt(const Pairs &pairs,
+                                              Value number) {
+  Value sample = pairs.sample, inSegment = number, top = pairs.top;
+  Value toLower = pairs.toLower;
+  if (!plan.blocksAreSegments()) {
+    Value ofAll = kernel.plus(pairs.first, number);
+    sample = over(ofAll, plan.pairsOfSample(), /*rest=*/false);
+    inSegment = over(ofAll, plan.pairsOfSample(), /*rest=*/true);
+    top = kernel.index(0);
+    toLower = kernel.index(plan.rows.turns() / 2);
+  }
   Pair pair;
-  Coordinates sample;
-  int64_t pairs = plan.pairsOfSample(), rows = plan.rows.turns();
-  Value upper = number;
-  if (plan.sample) {
-    Value turn = over(number, pairs, /*rest=*/false);
-    sample.push_back({*plan.sample, reader.symbol(turn)});
-    upper = over(number, pairs, /*rest=*/true);
-  }
-  Value lower = plus(upper, pairs);
-  if (rows % 2 != 0) {
-    pair.hasLower = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                          lower, kernel.index(rows));
-    lower = arith::SelectOp::create(b, loc, pair.hasLower, lower, upper);
-  }
+  int64_t count = plan.pairsOfSegment();
+  if (std::min(plan.rowsOfLast(), plan.rowsOfSegment) != 2 * count)
+    pair.hasLower = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                          kernel.plus(inSegment, toLower),
+                                          kernel.index(count));
+  Value upper = kernel.plus(top, inSegment);
   pair.rows[0] = coordinatesOf(plan.rows, upper);
-  pair.rows[1] = coordinatesOf(plan.rows, lower);
-  for (Coordinates &rows : pair.rows)
-    rows.append(sample);
+  pair.rows[1] = coordinatesOf(plan.rows, kernel.plus(upper, toLower));
+  if (plan.sample)
+    for (Coordinates &rows : pair.rows)
+      rows.push_back({*plan.sample, reader.symbol(sample)});
   return pair;
 }
 
@@ -266,10 +328,21 @@ StrassenEmitter::Pair StrassenEmitter::pairAt(Value number) {
 // Sums of blocks of A
 //===----------------------------------------------------------------------===//
 
-void StrassenEmitter::sumLeft(Value first, Range pairs) {
+/// Where the factors of a product of A are stored; none where they are read in
+/// A itself.
+std::optional<int64_t> StrassenEmitter::slotOf(unsigned product) {
+  auto isRead = [&](unsigned other) {
+    return plan.leftStride != 0 && ofLeft[other].sign == 0;
+  };
+  if (isRead(product))
+    return std::nullopt;
+  return product - llvm::count_if(llvm::seq(product), isRead);
+}
+
+void StrassenEmitter::sumLeft(const Pairs &pairs) {
   reader.setLane(plan.sums.loops.back());
-  loop(pairs.first, pairs.second, 1, [&](Value number) {
-    Pair pair = pairAt(kernel.plus(first, number));
+  loop(kernel.index(0), pairs.count, 1, [&](Value number) {
+    Pair pair = pairAt(pairs, number);
     sumLeft(pair, number, plan.sums.loops, kernel.index(0));
   });
 }
@@ -308,13 +381,16 @@ void StrassenEmitter::sumLeft(const Pair &pair, Value number,
             reader.read(plan.left->get(), position, width), width);
       }
     for (auto [product, sum] : llvm::enumerate(ofLeft)) {
+      std::optional<int64_t> slot = slotOf(unsigned(product));
+      if (!slot)
+        continue;
       Value value = blocks[sum.first.row][sum.first.column];
       Value other = blocks[sum.second.row][sum.second.column];
       if (sum.sign > 0)
         value = arith::AddFOp::create(b, loc, value, other);
       if (sum.sign < 0)
         value = arith::SubFOp::create(b, loc, value, other);
-      SmallVector<Value> to = {kernel.index(int64_t(product)), number,
+      SmallVector<Value> to = {kernel.index(*slot), number,
                                kernel.plus(place, turn)};
       vector::StoreOp::create(b, loc, value, left, to);
       // A store has to wait for its cache line as a load has.
@@ -336,21 +412,21 @@ void StrassenEmitter::sumLeft(const Pair &pair, Value number,
 // Products
 //===----------------------------------------------------------------------===//
 
-void StrassenEmitter::multiply(Value first, Range panels, Value pairs) {
+void StrassenEmitter::multiply(const Pairs &pairs, Range panels) {
   loop(panels.first, panels.second, 1, [&](Value panel) {
-    multiplyPanel(panel, pairs);
-    finish(first, panel, pairs);
+    multiplyPanel(pairs, panel);
+    finish(pairs, panel);
   });
 }
 
 /// Sums begin with zeros in memory where they are made in several turns.
-void StrassenEmitter::multiplyPanel(Value panel, Value pairs) {
+void StrassenEmitter::multiplyPanel(const Pairs &pairs, Value panel) {
   Value begin = kernel.index(0), end = kernel.index(plan.depth());
   if (plan.steps == plan.depth())
-    return multiplySteps(panel, pairs, {begin, end});
+    return multiplySteps(pairs, panel, {begin, end});
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType()));
   loop(begin, kernel.index(products), 1, [&](Value product) {
-    loop(begin, pairs, 1, [&](Value row) {
+    loop(begin, pairs.count, 1, [&](Value row) {
       for (unsigned vector = 0; vector < plan.size.vectors; ++vector)
         vector::StoreOp::create(
             b, loc, zero, sums,
@@ -359,31 +435,30 @@ void StrassenEmitter::multiplyPanel(Value panel, Value pairs) {
     });
   });
   loop(begin, end, plan.steps, [&](Value from) {
-    multiplySteps(panel, pairs,
+    multiplySteps(pairs, panel,
                   {from, kernel.least(plus(from, plan.steps), end)});
   });
 }
 
 /// Rows of an unfinished block are multiplied as they are: nobody reads them.
-void StrassenEmitter::multiplySteps(Value panel, Value pairs, Range steps) {
+void StrassenEmitter::multiplySteps(const Pairs &pairs, Value panel,
+                                    Range steps) {
   unsigned rows = plan.size.rows;
   int64_t whole = plan.block / rows * rows;
   auto rest = unsigned(plan.block - whole);
   for (unsigned product = 0; product < products; ++product) {
-    Tile tile = {panel, kernel.index(0), steps, product, rows, true};
+    Tile tile = {pairs, panel, kernel.index(0), steps, product, rows, true};
     multiplyTile(tile);
     tile.sumsWeights = false;
-    loop(kernel.index(rows), kernel.least(pairs, kernel.index(whole)), rows,
-         [&](Value row) {
-           tile.row = row;
-           multiplyTile(tile);
-         });
+    auto multiplyAt = [&](Value row) {
+      tile.row = row;
+      multiplyTile(tile);
+    };
+    loop(kernel.index(rows), kernel.least(pairs.count, kernel.index(whole)),
+         rows, multiplyAt);
+    tile.rows = rest;
     if (rest != 0)
-      loop(kernel.index(whole), pairs, plan.block, [&](Value row) {
-        tile.row = row;
-        tile.rows = rest;
-        multiplyTile(tile);
-      });
+      loop(kernel.index(whole), pairs.count, plan.block, multiplyAt);
   }
 }
 
@@ -431,10 +506,25 @@ SmallVector<Value> StrassenEmitter::factorsAt(const Tile &tile, Value step) {
 SmallVector<Value> StrassenEmitter::scalarsAt(const Tile &tile, unsigned row,
                                               ArrayRef<Value> steps) {
   SmallVector<Value> scalars;
+  std::optional<int64_t> slot = slotOf(tile.product);
+  Block block = ofLeft[tile.product].first;
+  Value number = plus(tile.row, row);
+  if (!slot) {
+    const Pairs &pairs = tile.pairs;
+    number = kernel.plus(number, times(pairs.sample, plan.rows.turns()));
+    number = kernel.plus(number, pairs.top);
+    if (block.row == 1)
+      number = kernel.plus(number, pairs.toLower);
+  }
   for (Value step : steps) {
-    Value scalar = memref::LoadOp::create(
-        b, loc, left,
-        ValueRange{kernel.index(tile.product), plus(tile.row, row), step});
+    Value scalar;
+    if (slot)
+      scalar = memref::LoadOp::create(
+          b, loc, left, ValueRange{kernel.index(*slot), number, step});
+    else
+      scalar = memref::LoadOp::create(
+          b, loc, given,
+          ValueRange{number, plus(step, block.column * plan.depth())});
     scalars.push_back(
         vector::BroadcastOp::create(b, loc, vectorType(), scalar));
   }
@@ -531,10 +621,10 @@ void StrassenEmitter::multiplyTile(const Tile &tile) {
 //===----------------------------------------------------------------------===//
 
 /// Computes and stores what follows from the products of a panel.
-void StrassenEmitter::finish(Value first, Value panel, Value pairs) {
+void StrassenEmitter::finish(const Pairs &pairs, Value panel) {
   reader.setLane(plan.columns.loops.back());
-  loop(kernel.index(0), pairs, 1, [&](Value number) {
-    Pair pair = pairAt(kernel.plus(first, number));
+  loop(kernel.index(0), pairs.count, 1, [&](Value number) {
+    Pair pair = pairAt(pairs, number);
     Coordinates columns[2];
     for (unsigned half : {0, 1})
       columns[half] = coordinatesOf(

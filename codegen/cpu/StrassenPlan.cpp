@@ -24,6 +24,14 @@ int64_t StrassenPlan::rowStride() const {
   return int64_t(llvm::alignTo(depth(), line)) + line;
 }
 
+int64_t StrassenPlan::segments() const {
+  return int64_t(llvm::divideCeil(rows.turns(), rowsOfSegment));
+}
+
+int64_t StrassenPlan::blocks() const {
+  return int64_t(llvm::divideCeil(pairs(), block));
+}
+
 //===----------------------------------------------------------------------===//
 // What is such a product
 //===----------------------------------------------------------------------===//
@@ -38,14 +46,14 @@ public:
   bool run();
 
 private:
+  bool isPlain(OpOperand &operand);
   bool findFactors();
   bool groupLoops();
   bool isOrder(OpOperand *operand, ArrayRef<const LoopGroup *> groups);
   bool areNeighbours();
+  int64_t strideOfLeft();
   bool canBeCounted();
-  AffineMap mapOf(OpOperand *operand) {
-    return root.getMatchingIndexingMap(operand);
-  }
+  AffineMap mapOf(OpOperand *operand);
 
   Kernel &kernel;
   linalg::GenericOp root;
@@ -53,13 +61,37 @@ private:
 };
 } // namespace
 
+/// Where `operand` is read, by the loops that have more than one turn: a window
+/// of one pixel is none.
+AffineMap ProductReader::mapOf(OpOperand *operand) {
+  SmallVector<AffineExpr> dims;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    dims.push_back(staticLoopExtent(root, loop) == 1
+                       ? getAffineConstantExpr(0, root.getContext())
+                       : getAffineDimExpr(loop, root.getContext()));
+  AffineMap map = root.getMatchingIndexingMap(operand);
+  SmallVector<AffineExpr> results;
+  for (AffineExpr expr : map.getResults())
+    results.push_back(canonical(expr.replaceDims(dims)));
+  return AffineMap::get(root.getNumLoops(), 0, results, root.getContext());
+}
+
+/// Whether each dimension of `operand` is a loop, in steps or not, or none.
+bool ProductReader::isPlain(OpOperand &operand) {
+  return llvm::all_of(mapOf(&operand).getResults(), [&](AffineExpr expr) {
+    auto scaled = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (scaled && scaled.getKind() == AffineExprKind::Mul &&
+        isa<AffineConstantExpr>(scaled.getRHS()))
+      expr = scaled.getLHS();
+    return isa<AffineDimExpr, AffineConstantExpr>(expr);
+  });
+}
+
 /// Known weights of f32 and what they multiply.
 bool ProductReader::findFactors() {
   if (!isProductOfF32(root) || !startsFromZero(root) ||
-      !llvm::all_of(root.getIndexingMapsArray(), [](AffineMap map) {
-        return llvm::all_of(map.getResults(),
-                            llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
-      }))
+      !llvm::all_of(root->getOpOperands(),
+                    [&](OpOperand &operand) { return isPlain(operand); }))
     return false;
   for (OpOperand *operand : root.getDpsInputOperands()) {
     auto argument = dyn_cast<BlockArgument>(operand->get());
@@ -75,7 +107,7 @@ bool ProductReader::findFactors() {
 
 /// Samples are the first axis of the output, as everywhere in Keras.
 bool ProductReader::groupLoops() {
-  AffineMap ofOutput = mapOf(root.getDpsInitOperand(0));
+  AffineMap ofOutput = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
   auto first = dyn_cast<AffineDimExpr>(ofOutput.getResult(0));
   if (!first)
     return false;
@@ -117,8 +149,7 @@ bool ProductReader::isOrder(OpOperand *operand,
   for (const LoopGroup *group : groups)
     llvm::append_range(wanted, group->loops);
   for (AffineExpr expr : mapOf(operand).getResults())
-    if (auto dim = dyn_cast<AffineDimExpr>(expr);
-        dim && staticLoopExtent(root, dim.getPosition()) != 1)
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
       found.push_back(dim.getPosition());
   return ArrayRef(found).take_back(wanted.size()) == ArrayRef(wanted);
 }
@@ -139,6 +170,43 @@ bool ProductReader::areNeighbours() {
          });
 }
 
+/// Elements from a row of A to the next, where rows follow each other so in
+/// memory, those of all samples, and a row's elements are neighbours; else 0.
+int64_t ProductReader::strideOfLeft() {
+  Value memref = kernel.memrefOf(plan.left->get());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!memref ||
+      failed(cast<MemRefType>(memref.getType())
+                 .getStridesAndOffset(strides, offset)) ||
+      offset != 0)
+    return 0;
+  AffineMap map = mapOf(plan.left);
+  // The product of the extents of loops inside of it is how many steps a loop
+  // goes at a time.
+  auto isEven = [&](const LoopGroup &group, int64_t step) {
+    for (auto [loop, extent] :
+         llvm::reverse(llvm::zip_equal(group.loops, group.extents))) {
+      auto place =
+          map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
+      if (!place || strides[*place] != step)
+        return false;
+      step *= extent;
+    }
+    return true;
+  };
+  auto innermost = map.getResultPosition(
+      getAffineDimExpr(plan.rows.loops.back(), root.getContext()));
+  int64_t stride = innermost ? strides[*innermost] : 0;
+  LoopGroup samples;
+  if (plan.sample)
+    samples.add(*plan.sample, 1);
+  bool areEven = stride > 0 && isEven(plan.sums, 1) &&
+                 isEven(plan.rows, stride) &&
+                 isEven(samples, plan.rows.turns() * stride);
+  return areEven ? stride : 0;
+}
+
 /// Whether no cost overflows. What does not fit in memory is refused later.
 bool ProductReader::canBeCounted() {
   constexpr int64_t most = 1 << 24;
@@ -153,9 +221,12 @@ bool ProductReader::canBeCounted() {
 }
 
 bool ProductReader::run() {
-  return findFactors() && groupLoops() && areNeighbours() && canBeCounted() &&
-         plan.sums.extents.front() % 2 == 0 &&
-         plan.columns.extents.front() % 2 == 0;
+  if (!findFactors() || !groupLoops() || !areNeighbours() || !canBeCounted() ||
+      plan.sums.extents.front() % 2 != 0 ||
+      plan.columns.extents.front() % 2 != 0)
+    return false;
+  plan.leftStride = strideOfLeft();
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -233,6 +304,7 @@ static bool haveLikeWeights(Kernel &kernel, linalg::GenericOp root,
 
 /// What a kernel has of sums of A at most.
 static constexpr int64_t mostLeftBytes = 4 << 20;
+static constexpr int64_t bytesOfF32 = 4, fewestSteps = 32;
 
 /// The tile of products that takes the least time of those whose panels are
 /// whole, in each half of the columns.
@@ -249,7 +321,9 @@ static std::optional<TileSize> pickTile(const StrassenPlan &plan,
       continue;
     int64_t fitting = (unit.registers - width - 1) / width;
     int64_t most = std::min<int64_t>(
-        {plan.block, fitting, cachedRows(plan.rowStride() * 4)});
+        {plan.block, fitting, cachedRows(plan.rowStride() * bytesOfF32)});
+    if (plan.leftStride != 0)
+      most = std::min(most, cachedRows(plan.leftStride * bytesOfF32));
     for (int64_t height = 1; height <= most; ++height) {
       TileSize size = {unsigned(height), unsigned(width)};
       if (!best || productCost(plan.block, vectors, size) <
@@ -260,22 +334,38 @@ static std::optional<TileSize> pickTile(const StrassenPlan &plan,
   return best;
 }
 
-/// What it takes in issue slots of FMAs, as the costs of TileSizes are.
-static int64_t costOf(const StrassenPlan &plan, const VectorUnit &unit) {
+/// What a thread takes in issue slots of FMAs, as the costs of TileSizes are,
+/// where there are so many.
+static int64_t costOf(const StrassenPlan &plan, const VectorUnit &unit,
+                      int64_t threads) {
   // Measured, with loads and stores, where a vector takes two turns of a unit:
   // what is done with a vector of each block of A, of B beside products, and of
-  // C. Shorter vectors are more of both.
-  constexpr int64_t ofLeft = 24, ofWeights = 4, ofProducts = 40, ofShort = 3;
-  int64_t vectors = plan.columns.turns() / 2 / plan.lanes;
-  int64_t depth = plan.depth();
-  int64_t beside = plan.block * (depth / plan.lanes) * ofLeft +
-                   depth * vectors * ofWeights +
-                   plan.block * vectors * ofProducts;
-  if (unit.bits < 512)
-    beside *= ofShort;
-  auto blocks = int64_t(llvm::divideCeil(plan.pairs(), plan.block));
-  return blocks *
-         (7 * depth * productCost(plan.block, vectors, plan.size) + beside);
+  // C; more where A and C do not stay in the second cache. Shorter vectors are
+  // more of all of them.
+  constexpr int64_t ofWeights = 4, ofCopies = 8, ofShort = 3;
+  int64_t samples = plan.samples.value_or(1), rows = plan.rows.turns();
+  bool isFar =
+      samples * rows * (plan.sums.turns() + plan.columns.turns()) * bytesOfF32 >
+      unit.secondCache();
+  int64_t ofLeft = isFar ? 28 : 16, ofProducts = isFar ? 60 : 30;
+  if (plan.leftStride == 0)
+    ofLeft += ofCopies;
+  int64_t vectors = plan.size.vectors, depth = plan.depth();
+  int64_t left = plan.block * (depth / plan.lanes) * ofLeft;
+  int64_t panel =
+      depth * vectors * ofWeights + plan.block * vectors * ofProducts;
+  if (unit.bits < 512) {
+    left *= ofShort;
+    panel *= ofShort;
+  }
+  panel += 7 * depth * productCost(plan.block, vectors, plan.size);
+  int64_t units = plan.blocks() * plan.panels();
+  auto panels = int64_t(llvm::divideCeil(units, threads));
+  // Each of the calls that threads do, a few, makes the sums of a block more.
+  int64_t sums = threads == 1 ? plan.blocks() : plan.blocks() / threads + 1;
+  // Lines of what is stored come from caches of others at first: some 10 us.
+  int64_t ofThreads = threads == 1 ? 0 : 37000;
+  return sums * left + panels * panel + ofThreads;
 }
 
 /// The same for sums of products.
@@ -287,10 +377,66 @@ static int64_t costOfSums(const StrassenPlan &plan, const VectorUnit &unit) {
   return plan.sums.turns() * productCost(rows, vectors, size);
 }
 
+/// Picks a tile and the steps of blocks; false where none fits.
+static bool pickSizes(StrassenPlan &plan, const VectorUnit &unit) {
+  std::optional<TileSize> size = pickTile(plan, unit);
+  if (!size)
+    return false;
+  plan.size = *size;
+  plan.readsForEach = unit.bits >= 512 && plan.size.vectors <= 3;
+  // The four blocks of weights and a sum of two are to stay in half of the
+  // second cache.
+  int64_t fitting = unit.secondCache() / 2 / (5 * plan.width() * bytesOfF32);
+  auto turns =
+      int64_t(llvm::divideCeil(plan.depth(), std::max(fitting, fewestSteps)));
+  plan.steps = int64_t(llvm::divideCeil(plan.depth(), turns));
+  return true;
+}
+
+/// What is at hand of rows: blocks of so many pairs, of a segment or of several
+/// samples. Empty where there are too few, or sums of A take too much.
+static std::vector<StrassenPlan> blocksOf(StrassenPlan plan,
+                                          const VectorUnit &unit) {
+  // Where vectors are short, sums of weights take longer, and have to meet more
+  // rows.
+  // So many threads are to have something to do.
+  constexpr int64_t fewestUnits = 8;
+  constexpr int64_t fewestPairs = 16, mostPairs = 64;
+  int64_t rows = plan.rows.turns(), few = unit.bits >= 512 ? 32 : mostPairs;
+  auto isAffordable = [&](int64_t pairs) {
+    plan.block = pairs;
+    int64_t bytes = plan.leftElements() * bytesOfF32;
+    return pairs >= fewestPairs && pairs <= mostPairs &&
+           bytes <= (pairs <= few ? mostLeftBytes : unit.secondCache());
+  };
+  std::vector<StrassenPlan> plans;
+  auto add = [&] {
+    if (isAffordable(plan.block) && pickSizes(plan, unit) &&
+        plan.blocks() * plan.panels() >= fewestUnits)
+      plans.push_back(plan);
+  };
+  for (auto segments = int64_t(llvm::divideCeil(rows, 2 * mostPairs));
+       segments * fewestPairs * 2 <= rows + 1; ++segments) {
+    plan.rowsOfSegment = int64_t(llvm::divideCeil(rows, segments));
+    plan.block = plan.pairsOfSegment();
+    if (plan.rowsOfLast() >= plan.block)
+      add();
+  }
+  // Several samples in a block.
+  plan.rowsOfSegment = rows;
+  plan.leftStride = 0;
+  for (int64_t most : {few, mostPairs}) {
+    auto blocks = int64_t(llvm::divideCeil(plan.pairs(), most));
+    plan.block = int64_t(llvm::divideCeil(plan.pairs(), blocks));
+    if (plan.block > plan.pairsOfSegment())
+      add();
+  }
+  return plans;
+}
+
 std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
                                          const VectorUnit &unit) {
   constexpr unsigned leastBits = 256;
-  constexpr int64_t fewestPairs = 16, fewestSteps = 32;
   StrassenPlan plan = {};
   // Where units have the width of vectors, a core does two products of them in
   // a cycle. What is beside the products waits for caches as long as elsewhere,
@@ -299,37 +445,29 @@ std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
   if (!unit.strassen || unit.littleCode || unit.bits < leastBits || areFast ||
       !ProductReader(kernel, root, plan).run())
     return std::nullopt;
-  constexpr int64_t bytes = 4, bytesOfLine = 64;
-  plan.lanes = unit.bits / (8 * bytes);
-  plan.line = bytesOfLine / bytes;
+  constexpr int64_t bytesOfLine = 64;
+  plan.lanes = unit.bits / (8 * bytesOfF32);
+  plan.line = bytesOfLine / bytesOfF32;
   plan.chains = unit.bits >= 512 ? 4 : 2;
   plan.asksAhead = !unit.nearestWeights();
-  if (plan.pairs() < fewestPairs || plan.depth() < fewestSteps)
+  if (plan.depth() < fewestSteps)
     return std::nullopt;
-  // Blocks are what threads share, so they are small; where vectors are short,
-  // sums of weights take longer, and have to meet more rows.
-  int64_t mostPairs = unit.bits >= 512 ? 32 : 64;
-  int64_t affordable =
-      std::min(mostLeftBytes / (7 * plan.rowStride() * bytes), mostPairs);
-  if (affordable < fewestPairs)
-    return std::nullopt;
-  auto blocks = int64_t(llvm::divideCeil(plan.pairs(), affordable));
-  plan.block = int64_t(llvm::divideCeil(plan.pairs(), blocks));
-  std::optional<TileSize> size = pickTile(plan, unit);
-  if (!size)
-    return std::nullopt;
-  plan.size = *size;
-  plan.readsForEach = unit.bits >= 512 && plan.size.vectors <= 3;
-  // The four blocks of weights and a sum of two are to stay in half of the
-  // second cache.
-  int64_t fitting = unit.secondCache() / 2 / (5 * plan.width() * bytes);
-  auto turns =
-      int64_t(llvm::divideCeil(plan.depth(), std::max(fitting, fewestSteps)));
-  plan.steps = int64_t(llvm::divideCeil(plan.depth(), turns));
-  if (costOf(plan, unit) > costOfSums(plan, unit) / 20 * 19 ||
-      !haveLikeWeights(kernel, root, plan))
-    return std::nullopt;
-  return plan;
+  // What is computed does not depend on the number of threads: one and two are
+  // to gain on average.
+  double sums = double(costOfSums(plan, unit)), least = .97;
+  std::optional<StrassenPlan> best;
+  StrassenPlan copying = plan;
+  copying.leftStride = 0;
+  for (const StrassenPlan &from : {plan, copying})
+    for (const StrassenPlan &sized : blocksOf(from, unit)) {
+      double ofOne = double(costOf(sized, unit, 1)) / sums;
+      double ofTwo = double(costOf(sized, unit, 2)) / sums * 2;
+      if (double ofBoth = (ofOne + ofTwo) / 2; ofBoth < least) {
+        least = ofBoth;
+        best = sized;
+      }
+    }
+  return best && haveLikeWeights(kernel, root, *best) ? best : std::nullopt;
 }
 
 } // namespace keratin
