@@ -393,36 +393,34 @@ static bool pickSizes(StrassenPlan &plan, const VectorUnit &unit) {
   return true;
 }
 
-/// What is at hand of rows: blocks of so many pairs, of a segment or of several
-/// samples. Empty where there are too few, or sums of A take too much.
+/// Ways to cut rows into blocks of pairs: of a segment, or of several samples.
+/// None where there are too few, or sums of A take too much.
 static std::vector<StrassenPlan> blocksOf(StrassenPlan plan,
                                           const VectorUnit &unit) {
+  // So many threads are to have something to do.
+  constexpr int64_t fewestUnits = 8, fewestPairs = 16, mostPairs = 64;
   // Where vectors are short, sums of weights take longer, and have to meet more
   // rows.
-  // So many threads are to have something to do.
-  constexpr int64_t fewestUnits = 8;
-  constexpr int64_t fewestPairs = 16, mostPairs = 64;
-  int64_t rows = plan.rows.turns(), few = unit.bits >= 512 ? 32 : mostPairs;
-  auto isAffordable = [&](int64_t pairs) {
-    plan.block = pairs;
-    int64_t bytes = plan.leftElements() * bytesOfF32;
-    return pairs >= fewestPairs && pairs <= mostPairs &&
-           bytes <= (pairs <= few ? mostLeftBytes : unit.secondCache());
-  };
+  int64_t few = unit.bits >= 512 ? 32 : mostPairs;
   std::vector<StrassenPlan> plans;
   auto add = [&] {
-    if (isAffordable(plan.block) && pickSizes(plan, unit) &&
-        plan.blocks() * plan.panels() >= fewestUnits)
+    int64_t bytes = plan.leftElements() * bytesOfF32;
+    if (plan.block >= fewestPairs &&
+        bytes <= (plan.block <= few ? mostLeftBytes : unit.secondCache()) &&
+        pickSizes(plan, unit) && plan.blocks() * plan.panels() >= fewestUnits)
       plans.push_back(plan);
   };
-  for (auto segments = int64_t(llvm::divideCeil(rows, 2 * mostPairs));
-       segments * fewestPairs * 2 <= rows + 1; ++segments) {
+  int64_t rows = plan.rows.turns(), segments = 0;
+  for (int64_t pairs = mostPairs; pairs >= fewestPairs; --pairs) {
+    auto enough = int64_t(llvm::divideCeil(rows, 2 * pairs));
+    if (enough == segments)
+      continue;
+    segments = enough;
     plan.rowsOfSegment = int64_t(llvm::divideCeil(rows, segments));
     plan.block = plan.pairsOfSegment();
     if (plan.rowsOfLast() >= plan.block)
       add();
   }
-  // Several samples in a block.
   plan.rowsOfSegment = rows;
   plan.leftStride = 0;
   for (int64_t most : {few, mostPairs}) {
