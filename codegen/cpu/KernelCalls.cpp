@@ -213,7 +213,8 @@ static Value weightsFor(func::CallOp call, const WeightsAhead &ahead) {
   return ahead.weights;
 }
 
-/// Memory that calls of a function have in common, by its type.
+/// Memory that calls of a function have in common, by its type: those that
+/// follow each other, for what is in a loop may be done side by side.
 using StayingMemory = llvm::DenseMap<std::pair<Operation *, Type>, Value>;
 
 static Value stayingMemory(func::CallOp call, MemRefType type,
@@ -247,10 +248,11 @@ static void adaptCall(func::CallOp call, func::FuncOp kernel,
     bool isShared = bool(kernel.getArgAttr(number, sharedScratchAttr));
     if (isShared || kernel.getArgAttr(number, scratchAttr)) {
       auto type = mlir::cast<MemRefType>(kernel.getArgumentTypes()[number]);
-      Value memory = kernel.getArgAttr(number, staysAttr)
-                         ? stayingMemory(call, type, staying)
-                         : tensor::EmptyOp::create(b, loc, type.getShape(),
-                                                   type.getElementType());
+      bool stays = kernel.getArgAttr(number, staysAttr) &&
+                   isa<func::FuncOp>(call->getParentOp());
+      Value memory = stays ? stayingMemory(call, type, staying)
+                           : tensor::EmptyOp::create(b, loc, type.getShape(),
+                                                     type.getElementType());
       arguments.push_back(cast(memory, type));
       // A call of all parts has the first piece.
       if (kernel->hasAttr(partsAttr) && !isShared)
