@@ -43,19 +43,19 @@ struct LoopGroup {
   int64_t turns() const;
 };
 
-/// How a product with known weights is computed so. Rows of a sample that follow
-/// each other are a segment. Row r of its first half and row r of its second
-/// half are a pair; where it has fewer rows than others, or their number is
-/// odd, the halves overlap: the rows in the middle are computed in two pairs,
-/// and kept where they are upper ones. Columns and sums are halved along their
-/// outermost loops.
+/// How a product with known weights is computed so. Rows of a sample that
+/// follow each other are a segment. Row r of its first half and row r of its
+/// second half are a pair; where it has fewer rows than others, or their number
+/// is odd, the halves overlap: the rows in the middle are computed in two
+/// pairs, and kept where they are upper ones. Columns and sums are halved along
+/// their outermost loops.
 struct StrassenPlan {
   mlir::OpOperand *left, *weights;
   std::optional<unsigned> sample; ///< the loop, where there are several
   std::optional<int64_t> samples; ///< where their number is known
   LoopGroup rows, columns, sums;
   unsigned lanes;
-  int64_t line;    ///< elements of a cache line
+  int64_t line;          ///< elements of a cache line
   int64_t rowsOfSegment; ///< the last one of a sample may have fewer
   /// Pairs whose sums are made before they are multiplied: those of a segment,
   /// or of several samples of one segment each.

@@ -79,11 +79,11 @@ private:
   void emitBlock(const Pairs &pairs, Range panels);
   Coordinates coordinatesOf(const LoopGroup &group, Value turn);
   Position pointAt(ArrayRef<Coordinates> coordinates);
-  /// Where the rows of a pair are, by halves; and whether there is a lower one,
-  /// null where there always is.
+  /// Where the rows of a pair are, by halves; and whether the lower one is
+  /// kept, null where it always is.
   struct Pair {
     Coordinates rows[2];
-    Value hasLower;
+    Value keepsLower;
   };
   Pair pairAt(const Pairs &pairs, Value number);
   std::optional<int64_t> slotOf(unsigned product);
@@ -146,7 +146,7 @@ Value StrassenEmitter::part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
       getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
-/// A as a matrix.
+/// A as a matrix of the rows of all samples.
 Value StrassenEmitter::rowsOf(Value left) {
   OpFoldResult rows = b.getIndexAttr(plan.rows.turns());
   if (plan.sample)
@@ -312,9 +312,9 @@ StrassenEmitter::Pair StrassenEmitter::pairAt(const Pairs &pairs,
   Pair pair;
   int64_t count = plan.pairsOfSegment();
   if (std::min(plan.rowsOfLast(), plan.rowsOfSegment) != 2 * count)
-    pair.hasLower = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
-                                          kernel.plus(inSegment, toLower),
-                                          kernel.index(count));
+    pair.keepsLower = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                            kernel.plus(inSegment, toLower),
+                                            kernel.index(count));
   Value upper = kernel.plus(top, inSegment);
   pair.rows[0] = coordinatesOf(plan.rows, upper);
   pair.rows[1] = coordinatesOf(plan.rows, kernel.plus(upper, toLower));
@@ -673,15 +673,15 @@ void StrassenEmitter::finish(const Pair &pair, Value number,
   // The first one of a group is the lane.
   reader.bind(plan.columns.loops.back(), reader.at(columns[0].front().second));
   SmallVector<SumsAt> vectors = ofRow(0);
-  if (!pair.hasLower && plan.chains >= 4) {
+  if (!pair.keepsLower && plan.chains >= 4) {
     vectors.append(ofRow(1));
     return store(vectors);
   }
   store(vectors);
-  if (!pair.hasLower)
+  if (!pair.keepsLower)
     return store(ofRow(1));
   auto branch =
-      scf::IfOp::create(b, loc, pair.hasLower, /*withElseRegion=*/false);
+      scf::IfOp::create(b, loc, pair.keepsLower, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   store(ofRow(1));

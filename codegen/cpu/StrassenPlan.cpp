@@ -182,6 +182,12 @@ int64_t ProductReader::strideOfLeft() {
       offset != 0)
     return 0;
   AffineMap map = mapOf(plan.left);
+  // A row may be a part of what is there, but the first one.
+  if (llvm::any_of(map.getResults(), [](AffineExpr expr) {
+        auto constant = dyn_cast<AffineConstantExpr>(expr);
+        return constant && constant.getValue() != 0;
+      }))
+    return 0;
   // The product of the extents of loops inside of it is how many steps a loop
   // goes at a time.
   auto isEven = [&](const LoopGroup &group, int64_t step) {
@@ -364,8 +370,8 @@ static int64_t costOf(const StrassenPlan &plan, const VectorUnit &unit,
   // Each of the calls that threads do, a few, makes the sums of a block more.
   int64_t sums = threads == 1 ? plan.blocks() : plan.blocks() / threads + 1;
   // Lines of what is stored come from caches of others at first: some 10 us.
-  int64_t ofThreads = threads == 1 ? 0 : 37000;
-  return sums * left + panels * panel + ofThreads;
+  constexpr int64_t ofCaches = 37000;
+  return sums * left + panels * panel + (threads == 1 ? 0 : ofCaches);
 }
 
 /// The same for sums of products.
