@@ -18,6 +18,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace keratin {
@@ -153,9 +155,10 @@ static bool copiesBorder(func::FuncOp kernel, unsigned argument,
   int64_t channels = extents[channel.getPosition()];
   if (ShapedType::isDynamic(channels) || channels <= fewChannels)
     return false;
-  // Pixels that some rows of windows read, which move along two axes.
+  // Pixels that some rows of windows read, which move along two axes; all
+  // where they move along one.
   constexpr int64_t rows = 4;
-  int64_t pixels = 1, axes = 0;
+  int64_t pixels = 1, axes = 0, first = 0;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     SmallVector<AffineExpr> last;
     bool isAxis = false;
@@ -172,10 +175,10 @@ static bool copiesBorder(func::FuncOp kernel, unsigned argument,
     if (ShapedType::isDynamic(size) || !reach || ++axes > 2)
       return false;
     if (axes == 1)
-      size = std::min(size, reach.getValue() + 1);
+      first = std::exchange(size, std::min(size, reach.getValue() + 1));
     pixels = llvm::SaturatingMultiply<uint64_t>(pixels, size);
   }
-  return pixels <= mostPixels;
+  return (axes == 1 ? first : pixels) <= mostPixels;
 }
 
 namespace {

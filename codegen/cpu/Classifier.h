@@ -56,10 +56,13 @@ private:
   int64_t vectorsOfLine();
   int64_t vectorsOfStream();
   unsigned widthOfOneRow(std::optional<int64_t> vectors);
+  int64_t tapsAtOnce(unsigned loop);
   std::optional<WindowWay> windowAlong(unsigned loop);
   bool windowsAreApart(llvm::ArrayRef<WindowWay> ways);
   bool pickWindowRows();
   void pickRowsOfWideWindow();
+  /// Half of the registers hold sums of rows that are taps.
+  int64_t mostTapRows() const { return unit.registers / 2; }
   void pickTapRows(std::optional<int64_t> vectors);
   bool holdsShared(int64_t most);
   bool holdsWeights();

@@ -95,7 +95,8 @@ bool Classifier::holdsWeights() {
 /// The reductions that are loops.
 void Classifier::pickReductions() {
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
-    if (isReduction(loop) && !llvm::is_contained(tiling.taps, loop) &&
+    if (isReduction(loop) &&
+        (loop == tiling.longTap || !llvm::is_contained(tiling.taps, loop)) &&
         !(tiling.reducesLanes && loop == tiling.lane))
       tiling.reductions.push_back(loop);
 }
@@ -461,7 +462,7 @@ void Classifier::pickGroups() {
   // sums of a group, LLVM orders them so that all weights are on the stack.
   int64_t products = rows * tiling.size.vectors;
   for (unsigned tap : tiling.taps)
-    products *= extent(tap).value_or(1);
+    products *= tapsAtOnce(tap);
   if (products > mostProducts)
     return;
   for (Value result : root->getResults())

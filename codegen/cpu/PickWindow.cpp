@@ -19,35 +19,51 @@ bool Classifier::slides(unsigned loop) {
 
 /// Whether `loop`, which slides, goes through an image of which the results are
 /// taps, as in the gradient of a kernel: it has more turns than the results
-/// have places, and twice as many where nothing else is summed up.
+/// have places, and twice as many where nothing else is summed up. Of more
+/// places than a tile has rows (pickTapRows) it is the other way round: the
+/// image is a long window.
 bool Classifier::goesThroughImage(unsigned loop) {
   bool sumsMore = false;
   int64_t places = 1;
   for (unsigned other = 0; other < root.getNumLoops(); ++other)
-    sumsMore |= isReduction(other) && !slides(other);
+    sumsMore |= isReduction(other) && !slides(other) && extent(other) != 1;
   for (const Access &access : accesses)
     for (AffineExpr expr : access.position)
       for (unsigned other = 0; other < root.getNumLoops(); ++other)
         if (expr.isFunctionOfDim(loop) && expr.isFunctionOfDim(other) &&
             !isReduction(other))
           places = std::max(places, extent(other).value_or(1));
-  return places > 1 &&
+  return places > 1 && places <= mostTapRows() &&
          extent(loop).value_or(0) > (sumsMore ? places : 2 * places - 1);
 }
 
 /// Reductions that move a window over a parallel loop are its taps. A window
 /// over one channel is unrolled, so that neighbours share what they read; of a
-/// large one the inner taps.
+/// large one the inner taps, and some at a time where those are too many: in
+/// parts of about one length, of which the last one is code of its own.
 void Classifier::pickWindow() {
+  constexpr int64_t mostAtOnce = 12;
   int64_t number = 1;
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
     if (!isReduction(loop) || !slides(loop) || goesThroughImage(loop))
       continue;
     number = extent(loop) ? number * *extent(loop) : mostUnrolledTaps + 1;
-    if (number > mostUnrolledTaps)
+    if (number > mostUnrolledTaps) {
+      if (tiling.taps.empty() && extent(loop)) {
+        tiling.taps.push_back(loop);
+        tiling.longTap = loop;
+        tiling.tapsAtOnce =
+            llvm::divideCeil(number, llvm::divideCeil(number, mostAtOnce));
+      }
       break;
+    }
     tiling.taps.insert(tiling.taps.begin(), loop);
   }
+}
+
+/// How many taps of `loop` are unrolled.
+int64_t Classifier::tapsAtOnce(unsigned loop) {
+  return loop == tiling.longTap ? tiling.tapsAtOnce : *extent(loop);
 }
 
 /// How the window goes along `loop`; null when it does not, or when the steps
@@ -62,7 +78,7 @@ std::optional<WindowWay> Classifier::windowAlong(unsigned loop) {
           auto step = laneStep(expr, loop), tapStep = laneStep(expr, tap);
           if (!step || !tapStep)
             return std::nullopt;
-          return WindowWay{extent(loop), *step, *extent(tap), *tapStep};
+          return WindowWay{extent(loop), *step, tapsAtOnce(tap), *tapStep};
         }
   return std::nullopt;
 }
@@ -157,7 +173,7 @@ void Classifier::pickRowsOfWideWindow() {
 /// depthwise convolution: its taps are rows, so that what they share is read
 /// once for all of them.
 void Classifier::pickTapRows(std::optional<int64_t> vectors) {
-  int64_t rows = 1, most = unit.registers / 2;
+  int64_t rows = 1, most = mostTapRows();
   SmallVector<unsigned> loops;
   for (unsigned loop = root.getNumLoops(); loop-- > 0;) {
     int64_t turns = extent(loop).value_or(most + 1);

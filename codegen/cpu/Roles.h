@@ -55,8 +55,12 @@ struct Tiling {
   int64_t blockStep = 0; ///< 0: it is done in one block
   bool inBlocks() const { return outerReductions != 0 || blockStep != 0; }
   llvm::SmallVector<unsigned> taps; ///< reductions that are unrolled
-  unsigned lane = 0;                ///< the loop that vectors go along
-  bool reducesLanes = false;        ///< and it is a reduction
+  /// Of those one that is too long: it is one of `reductions` as well, which go
+  /// along it in steps of `tapsAtOnce`.
+  std::optional<unsigned> longTap;
+  int64_t tapsAtOnce = 0;
+  unsigned lane = 0;         ///< the loop that vectors go along
+  bool reducesLanes = false; ///< and it is a reduction
   /// Whether what such a reduction reads of much memory is asked for.
   bool asksForRuns = true;
   std::optional<unsigned> row;

@@ -223,6 +223,8 @@ private:
   mlir::Value weightsAhead;
   int64_t linesAhead = 0, tilesAhead = 0;
 
+  int64_t tapsOfStep = 0; ///< of Tiling::longTap, that are unrolled
+
   /// The steps that the tile makes row by row, behind the loop of the others.
   Sums lastSteps;
 

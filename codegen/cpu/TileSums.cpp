@@ -45,14 +45,19 @@ void TileEmitter::forEachTap(
     llvm::function_ref<void(ArrayRef<AffineExpr>)> body) {
   SmallVector<int64_t> extents;
   for (unsigned loop : tiling.taps)
-    extents.push_back(staticLoopExtent(root, loop));
+    extents.push_back(loop == tiling.longTap ? tapsOfStep
+                                             : staticLoopExtent(root, loop));
   int64_t number = llvm::product_of(extents);
   for (int64_t tap = 0; tap < number; ++tap) {
     SmallVector<AffineExpr> taps(root.getNumLoops());
     int64_t rest = tap;
     for (unsigned axis = extents.size(); axis-- > 0;) {
-      taps[tiling.taps[axis]] =
+      unsigned loop = tiling.taps[axis];
+      AffineExpr at =
           getAffineConstantExpr(rest % extents[axis], b.getContext());
+      taps[loop] = loop == tiling.longTap
+                       ? getAffineDimExpr(loop, b.getContext()) + at
+                       : at;
       rest /= extents[axis];
     }
     body(taps);
@@ -219,8 +224,8 @@ TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops, ValueRange sums,
   Value from = kernel.index(0), to = kernel.loopExtent(root, loops[0]);
   if (isFromBlockToBlock(loops[0]))
     std::tie(from, to) = block;
-  auto steps = [&](Value from, Value to, ValueRange sums) {
-    return emitLoop(b, loc, from, to, kernel.index(1), sums,
+  auto steps = [&](Value from, Value to, ValueRange sums, int64_t step = 1) {
+    return emitLoop(b, loc, from, to, kernel.index(step), sums,
                     [&](Value iv, ValueRange inner) {
                       LaneReader::Scope scope(reader);
                       reader.bind(loops[0], iv);
@@ -228,6 +233,18 @@ TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops, ValueRange sums,
                                     /*endsByRow=*/false);
                     });
   };
+  if (loops[0] == tiling.longTap) {
+    int64_t all = staticLoopExtent(root, loops[0]);
+    tapsOfStep = tiling.tapsAtOnce;
+    int64_t whole = all / tapsOfStep * tapsOfStep;
+    Sums before = steps(from, kernel.index(whole), sums, tapsOfStep);
+    if (whole == all)
+      return before;
+    tapsOfStep = all - whole;
+    LaneReader::Scope scope(reader);
+    reader.bind(loops[0], kernel.index(whole));
+    return reduce(loops.drop_front(), before, /*endsByRow=*/false);
+  }
   if (endsByRow && loops.size() > 1) {
     int64_t last = staticLoopExtent(root, loops[0]) - 1;
     Sums before(sums);

@@ -195,18 +195,18 @@ static Row explicitlyPadded() {
           .weights = 1};
 }
 
-static Row depthwise1d() {
-  Conv conv = {.name = "depthwise_conv1d",
-               .image = {9},
+static Row depthwise1d(const char *name, int64_t image, int64_t window) {
+  Conv conv = {.name = name,
+               .image = {image},
                .channels = 5,
-               .window = {3},
+               .window = {window},
                .filters = 10,
                .strides = {2},
                .dilation = {1},
                .padding = "same",
                .groups = 5};
   return {.name = conv.name,
-          .shapes = {imageShape(conv, false), {3, 5, 2}},
+          .shapes = {imageShape(conv, false), {window, 5, 2}},
           .op =
               [](X x) {
                 return K::depthwise_conv1d(x[0], x[1], 2, "same",
@@ -215,7 +215,7 @@ static Row depthwise1d() {
           .formula =
               [=](const std::vector<Values> &x) {
                 Values grouped = x[1];
-                grouped.shape = {3, 1, 10};
+                grouped.shape = {window, 1, 10};
                 return convolve(conv, x[0], grouped);
               },
           .tolerance = 4e-6,
@@ -393,7 +393,8 @@ std::vector<Row> convolutionRows() {
   std::vector<Row> rows = {
       explicitlyPadded(),
       transposedWithPadding(),
-      depthwise1d(),
+      depthwise1d("depthwise_conv1d", 9, 3),
+      depthwise1d("depthwise_conv1d_long", 61, 29),
       separable1d(),
       separable(),
       depthwise("depthwise_conv2d", 1, {1, 1}, "same"),
