@@ -1,12 +1,14 @@
 //===- Winograd.h - convolutions of 3x3 windows by tiles --------*- C++ -*-===//
 //
-// A convolution whose window is 3x3 and moves by one is computed as
+// A convolution whose window is 3x3 and moves by one, and may have any depth as
+// well, is computed as
 // F(m x m, 3x3) of codegen/cpu/WinogradMath.h: tiles of inputs are transformed,
 // each of the (m+2)^2 positions of a tile is one product [tiles x C] [C x K]
 // with weights that were transformed at compile time, or are by the kernel
 // where they are not known by then, and the products are transformed to m x m
 // outputs. The kernel goes over blocks of tiles whose transforms stay in the
-// second cache.
+// second cache. C are the channels of all taps along the depth: what is summed
+// over those is summed up as products are, not transformed for each of them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_WINOGRAD_H
@@ -22,6 +24,11 @@ namespace keratin {
 ///     y[n, h, w, k] = sum over i, j, c of x[n, h + i, w + j, c] * g[i, j, c,
 ///     k]
 ///
+/// where n may be images and their depth, and c taps along it and channels,
+///
+///     y[n, d, h, w, k] = sum over t, i, j, c of x[n, z(d, t), h + i, w + j, c]
+///     * g[t, i, j, c, k]
+///
 /// or its gradient by g, of that by y (codegen/cpu/WinogradGradient.h),
 ///
 ///     g[i, j, c, k] = sum over n, h, w of x[n, h + i, w + j, c] * y[n, h, w,
@@ -33,11 +40,15 @@ struct WindowConv {
   mlir::OpOperand *input;
   mlir::OpOperand *factor;       ///< what meets it
   std::optional<unsigned> image; ///< n, where there is more than one
+  std::optional<unsigned> depth, tapDepth; ///< d and t, of more than one turn
   unsigned row, column, filter, channel, tapRow, tapColumn;
   int64_t height, width, filters, channels;
+  int64_t depths = 1, depthTaps = 1; ///< turns of d and of t
+  /// One for each t and c.
+  int64_t depthChannels() const { return depthTaps * channels; }
   /// Extents of x; at least height + 2 and width + 2.
   int64_t inputHeight, inputWidth;
-  std::optional<int64_t> images; ///< where the number is known
+  std::optional<int64_t> images; ///< one for each d, where n is known
   bool hasKnownWeights;          ///< constants
 };
 
@@ -59,7 +70,7 @@ struct WindowTiling {
   int64_t tilesOfImage() const { return tilesDown() * tilesAcross(); }
   /// Of all images, where their number is not known of one.
   int64_t knownTiles() const {
-    return tilesOfImage() * conv.images.value_or(1);
+    return tilesOfImage() * conv.images.value_or(conv.depths);
   }
   /// Whether every block is known to have all of its tiles.
   bool hasWholeBlocks() const { return knownTiles() % block == 0; }
@@ -86,7 +97,7 @@ struct WinogradPlan : WindowTiling {
   int64_t ringElements() const { return (points() + 1) * sliceStride(); }
   /// The same of weights that the kernel transforms: [panel][channel][..].
   int64_t weightStride() const {
-    return panels() * conv.channels * panelWidth() + line;
+    return panels() * conv.depthChannels() * panelWidth() + line;
   }
   int64_t weightElements() const { return points() * weightStride(); }
   /// With parts of the positions, products are behind the ring: a slice of

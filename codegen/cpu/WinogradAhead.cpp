@@ -6,14 +6,19 @@ using namespace mlir;
 
 namespace keratin {
 
-/// A point of the loops of the root, with `lane` as it is.
-Position TilesAhead::pointAt(AffineExpr image, AffineExpr row,
+/// A point of the loops of the root, with `lane` and the tap along the depth as
+/// they are.
+Position TilesAhead::pointAt(AffineExpr image, AffineExpr depth, AffineExpr row,
                              AffineExpr column) {
   const WindowConv &conv = plan.conv;
   MLIRContext *context = root.getContext();
   Position point(root.getNumLoops(), getAffineConstantExpr(0, context));
   if (conv.image)
     point[*conv.image] = image;
+  if (conv.depth)
+    point[*conv.depth] = depth;
+  if (conv.tapDepth)
+    point[*conv.tapDepth] = getAffineDimExpr(*conv.tapDepth, context);
   point[conv.row] = row;
   point[conv.column] = column;
   point[lane] = getAffineDimExpr(lane, context);
@@ -31,11 +36,11 @@ void TilesAhead::add(Pixels pixels) {
 
 void TilesAhead::addFactor(OpOperand *factor, int64_t size, int64_t shared) {
   const WindowConv &conv = plan.conv;
-  auto loop = [&](unsigned number) {
-    return getAffineDimExpr(number, root.getContext());
+  auto loop = [&](std::optional<unsigned> number) {
+    return number ? getAffineDimExpr(*number, root.getContext()) : AffineExpr();
   };
-  Position point = pointAt(conv.image ? loop(*conv.image) : AffineExpr(),
-                           loop(conv.row), loop(conv.column));
+  Position point = pointAt(loop(conv.image), loop(conv.depth), loop(conv.row),
+                           loop(conv.column));
   add({kernel.memrefOf(factor->get()),
        atPoint(root.getMatchingIndexingMap(factor).getResults(), point), size,
        shared, size, /*isWritten=*/false});
@@ -58,7 +63,10 @@ void TilesAhead::ask(const TileCorner &corner) {
   auto at = [&](Value first, int64_t offset) {
     return reader.symbol(kernel.plus(first, kernel.index(offset)));
   };
-  AffineExpr image = corner.image ? reader.symbol(corner.image) : AffineExpr();
+  auto where = [&](Value number) {
+    return number ? reader.symbol(number) : AffineExpr();
+  };
+  AffineExpr image = where(corner.image), depth = where(corner.depth);
   for (const Pixels &pixels : far) {
     auto type = cast<MemRefType>(pixels.memref.getType());
     int64_t bytes = bytesOfElement(type) * type.getShape().back();
@@ -71,7 +79,8 @@ void TilesAhead::ask(const TileCorner &corner) {
         reader.prefetch(
             pixels.memref,
             atPoint(pixels.position,
-                    pointAt(image, at(corner.row, i), at(corner.column, j))),
+                    pointAt(image, depth, at(corner.row, i),
+                            at(corner.column, j))),
             /*ahead=*/0, /*width=*/1, pixels.isWritten, locality);
   }
 }

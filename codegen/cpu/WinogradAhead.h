@@ -12,9 +12,10 @@
 
 namespace keratin {
 
-/// Where the first output of a tile is; `image` where there are several.
+/// Where the first output of a tile is; `image` and `depth` where there are
+/// several.
 struct TileCorner {
-  mlir::Value image, row, column;
+  mlir::Value image, depth, row, column;
 };
 
 /// What is asked for while tiles are transformed along `lane`, a loop of `root`
@@ -50,8 +51,8 @@ private:
   void add(Pixels pixels);
   /// Squares of `size` pixels, of which two tiles share `shared` columns.
   void addFactor(mlir::OpOperand *factor, int64_t size, int64_t shared);
-  Position pointAt(mlir::AffineExpr image, mlir::AffineExpr row,
-                   mlir::AffineExpr column);
+  Position pointAt(mlir::AffineExpr image, mlir::AffineExpr depth,
+                   mlir::AffineExpr row, mlir::AffineExpr column);
 
   Kernel &kernel;
   LaneReader &reader;

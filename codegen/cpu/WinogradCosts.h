@@ -41,7 +41,8 @@ protected:
   }
 
   int64_t costOfInputs(const WindowTiling &tiling, int64_t tiles) const {
-    return tiles * vectors(conv.channels) * (tiling.m == 2 ? 120 : 400);
+    return tiles * conv.depthTaps * vectors(conv.channels) *
+           (tiling.m == 2 ? 120 : 400);
   }
 
   /// What all plans of `conv` have.

@@ -42,7 +42,9 @@ private:
   void emitBlocksInTurn();
   void emitInTurns();
   void emitBlock(Value firstTile, Value tiles);
-  Value allWeights() { return kernel.index(plan.panels() * conv.channels); }
+  Value allWeights() {
+    return kernel.index(plan.panels() * conv.depthChannels());
+  }
   void transformWeights(Range range);
   void multiply(Range points, Value tiles);
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
@@ -91,8 +93,9 @@ Value WinogradEmitter::packedWeights() {
 Value WinogradEmitter::ownWeights() {
   Value scratch = kernel.addSharedScratch(element, plan.weightElements());
   return view(scratch, kernel.index(0),
-              {plan.points(), plan.panels(), conv.channels, plan.panelWidth()},
-              {plan.weightStride(), conv.channels * plan.panelWidth(),
+              {plan.points(), plan.panels(), conv.depthChannels(),
+               plan.panelWidth()},
+              {plan.weightStride(), conv.depthChannels() * plan.panelWidth(),
                plan.panelWidth(), 1});
 }
 
@@ -114,7 +117,8 @@ void WinogradEmitter::layOut() {
   }
   products =
       slices(llvm::alignTo(conv.filters, plan.lanes), scratch, ofProducts);
-  inputs = slices(conv.channels, scratch, plus(ring, plan.sliceStride()));
+  inputs =
+      slices(conv.depthChannels(), scratch, plus(ring, plan.sliceStride()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -199,10 +203,17 @@ void WinogradEmitter::transformWeights(Range range) {
   };
   reader.setLane(conv.filter);
   loop(range.first, range.second, 1, [&](Value number) {
-    Value channels = kernel.index(conv.channels);
+    Value channels = kernel.index(conv.depthChannels());
     Value panel = kernel.over(number, channels, /*rest=*/false);
     Value channel = kernel.over(number, channels, /*rest=*/true);
-    reader.bind(conv.channel, channel);
+    Value ofTap = channel;
+    if (conv.tapDepth) {
+      Value channels = kernel.index(conv.channels);
+      reader.bind(*conv.tapDepth,
+                  kernel.over(channel, channels, /*rest=*/false));
+      ofTap = kernel.over(channel, channels, /*rest=*/true);
+    }
+    reader.bind(conv.channel, ofTap);
     Value first = kernel.times(panel, plan.panelWidth());
     Range filters = {first,
                      least(plus(first, plan.panelWidth()), conv.filters)};
@@ -263,7 +274,8 @@ void WinogradEmitter::multiplyPanel(Value point, Value panel, Value tiles,
 Value WinogradEmitter::firstStep(Value row) {
   Value number =
       arith::DivUIOp::create(b, loc, row, kernel.index(plan.size.rows));
-  return arith::MulIOp::create(b, loc, number, kernel.index(conv.channels));
+  return arith::MulIOp::create(b, loc, number,
+                               kernel.index(conv.depthChannels()));
 }
 
 /// Fetches for the panel behind `panel`, which in memory may be the first one
@@ -275,7 +287,7 @@ void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
   Value vector = arith::DivUIOp::create(
       b, loc, arith::MulIOp::create(b, loc, step, kernel.index(vectors)),
       kernel.index(turns));
-  int64_t inPanel = conv.channels * vectors;
+  int64_t inPanel = conv.depthChannels() * vectors;
   for (int64_t turn = 0; turn * turns < vectors; ++turn) {
     Value place = plus(vector, turn);
     if (plan.block <= rowsOfRuns && inPanel % runsAtOnce == 0)
@@ -296,7 +308,8 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
     places.push_back(plus(row, i));
   Value step = firstStep(row);
   SmallVector<Value> sums = emitLoop(
-      b, loc, kernel.index(0), kernel.index(conv.channels), kernel.index(1),
+      b, loc, kernel.index(0), kernel.index(conv.depthChannels()),
+      kernel.index(1),
       start, [&](Value channel, ValueRange before) {
         SmallVector<Value> factors;
         prefetchWeights(point, panel,
@@ -375,7 +388,7 @@ void WinogradEmitter::finish(int64_t i, int64_t j, Value sum, unsigned width) {
       expr = expr + i;
     else if (loop == conv.column)
       expr = expr + j;
-    else if (loop != conv.image && loop != conv.filter)
+    else if (loop != conv.image && loop != conv.depth && loop != conv.filter)
       expr = getAffineConstantExpr(0, b.getContext());
     point.push_back(expr);
   }

@@ -2,6 +2,10 @@
 #include "codegen/cpu/Winograd.h"
 #include "ir/FloatProducts.h"
 
+#include "llvm/Support/MathExtras.h"
+
+#include <utility>
+
 using namespace mlir;
 
 namespace keratin {
@@ -22,6 +26,7 @@ private:
   bool readWeights();
   bool readImages(AffineMap map);
   bool readWindows(AffineMap map);
+  bool readDepth(std::optional<unsigned> depth, std::optional<unsigned> tap);
   bool readInput();
   bool isReadInOrder(OpOperand *operand, unsigned lane);
   bool canBeCounted();
@@ -56,14 +61,16 @@ bool WindowReader::haveType(Type element) {
   });
 }
 
-/// [i, j, c, k] of windows of 3 x 3.
+/// [i, j, c, k] of windows of 3 x 3, or [t, i, j, c, k].
 bool WindowReader::readWindows(AffineMap map) {
-  if (map.getNumResults() != 4 || !map.isProjectedPermutation())
+  unsigned rank = map.getNumResults();
+  if (rank < 4 || rank > 5 || !map.isProjectedPermutation())
     return false;
-  conv.tapRow = *loopAt(map, 0);
-  conv.tapColumn = *loopAt(map, 1);
-  conv.channel = *loopAt(map, 2);
-  conv.filter = *loopAt(map, 3);
+  conv.tapRow = *loopAt(map, rank - 4);
+  conv.tapColumn = *loopAt(map, rank - 3);
+  conv.channel = *loopAt(map, rank - 2);
+  conv.filter = *loopAt(map, rank - 1);
+  conv.tapDepth = rank == 5 ? loopAt(map, 0) : std::nullopt;
   conv.channels = extent(conv.channel);
   conv.filters = extent(conv.filter);
   // Loops of one turn are not among the coordinates of the emitters.
@@ -87,11 +94,13 @@ bool WindowReader::readWeights() {
   return false;
 }
 
-/// [n, h, w, k], where k is known.
+/// [n, h, w, k], where k is known, or [n, d, h, w, k] with a window that has a
+/// depth.
 bool WindowReader::readImages(AffineMap map) {
-  unsigned rank = map.getNumResults();
-  if (rank < 3 || rank > 4 || !map.isProjectedPermutation() ||
-      root.getNumLoops() != rank + 3 || loopAt(map, rank - 1) != conv.filter ||
+  unsigned rank = map.getNumResults(), axes = conv.tapDepth ? 4 : 3;
+  if (rank < axes || rank > axes + 1 || !map.isProjectedPermutation() ||
+      root.getNumLoops() != rank + axes ||
+      loopAt(map, rank - 1) != conv.filter ||
       map.isFunctionOfDim(conv.tapRow) || map.isFunctionOfDim(conv.tapColumn) ||
       map.isFunctionOfDim(conv.channel))
     return false;
@@ -99,18 +108,35 @@ bool WindowReader::readImages(AffineMap map) {
   conv.column = *loopAt(map, rank - 2);
   conv.height = extent(conv.row);
   conv.width = extent(conv.column);
+  if (conv.tapDepth &&
+      !readDepth(loopAt(map, rank - 4), std::exchange(conv.tapDepth, {})))
+    return false;
   conv.image = std::nullopt;
-  conv.images = 1;
-  if (rank == 4 && extent(*loopAt(map, 0)) != 1) {
+  conv.images = conv.depths;
+  if (rank > axes && extent(*loopAt(map, 0)) != 1) {
     conv.image = loopAt(map, 0);
     int64_t known = extent(*conv.image);
-    conv.images =
-        ShapedType::isDynamic(known) ? std::nullopt : std::optional(known);
+    conv.images = ShapedType::isDynamic(known)
+                      ? std::nullopt
+                      : std::optional<int64_t>(llvm::SaturatingMultiply<
+                                               uint64_t>(known, conv.depths));
   }
   return conv.height > 1 && conv.width > 1 && conv.images.value_or(1) > 0;
 }
 
-/// x[n, h + i, w + j, c]
+/// The loops d and t, of which those of one turn are no coordinates.
+bool WindowReader::readDepth(std::optional<unsigned> depth,
+                             std::optional<unsigned> tap) {
+  conv.depths = extent(*depth);
+  conv.depthTaps = extent(*tap);
+  if (conv.depths < 1 || conv.depthTaps < 1)
+    return false;
+  conv.depth = conv.depths > 1 ? depth : std::nullopt;
+  conv.tapDepth = conv.depthTaps > 1 ? tap : std::nullopt;
+  return true;
+}
+
+/// x[n, z(d, t), h + i, w + j, c]
 bool WindowReader::readInput() {
   AffineMap map = root.getMatchingIndexingMap(conv.input);
   auto type = cast<RankedTensorType>(conv.input->get().getType());
@@ -151,18 +177,20 @@ bool WindowReader::isReadInOrder(OpOperand *operand, unsigned lane) {
 
 /// Whether no cost overflows. What does not fit in memory is refused later.
 bool WindowReader::canBeCounted() {
-  constexpr int64_t mostChannels = 1 << 24;
+  constexpr double mostChannels = 1 << 24;
   constexpr double mostProducts = 1e15;
-  double products = double(conv.images.value_or(1)) * double(conv.height) *
-                    double(conv.width) * double(conv.channels) *
+  double channels = double(conv.depthTaps) * double(conv.channels);
+  double products = double(conv.images.value_or(conv.depths)) *
+                    double(conv.height) * double(conv.width) * channels *
                     double(conv.filters);
-  return std::max(conv.channels, conv.filters) <= mostChannels &&
+  return std::max(channels, double(conv.filters)) <= mostChannels &&
          products <= mostProducts;
 }
 
 std::optional<WindowConv> WindowReader::readConvolution() {
   OpOperand *output = root.getDpsInitOperand(0);
-  if (isSumOfProducts() && root.getNumReductionLoops() == 3 && readWeights() &&
+  if (isSumOfProducts() && readWeights() &&
+      root.getNumReductionLoops() == (conv.tapDepth ? 4U : 3U) &&
       readImages(root.getMatchingIndexingMap(output)) && readInput() &&
       isReadInOrder(conv.input, conv.channel) && canBeCounted())
     return conv;
@@ -172,7 +200,7 @@ std::optional<WindowConv> WindowReader::readConvolution() {
 std::optional<WindowConv> WindowReader::readGradient() {
   OpOperand *output = root.getDpsInitOperand(0);
   if (!isSumOfProducts() || root.getNumParallelLoops() != 4 ||
-      !readWindows(root.getMatchingIndexingMap(output)))
+      !readWindows(root.getMatchingIndexingMap(output)) || conv.tapDepth)
     return std::nullopt;
   conv.hasKnownWeights = false;
   for (OpOperand *operand : root.getDpsInputOperands()) {

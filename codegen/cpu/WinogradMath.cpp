@@ -209,14 +209,20 @@ void transformWindow(int64_t m, ArrayRef<double> g,
   transformLanes<1>(m, g.data(), out.data());
 }
 
+/// Windows beside each other along a depth.
+static int64_t depthOf(RankedTensorType type) {
+  return type.getRank() == 5 ? type.getDimSize(0) : 1;
+}
+
 RankedTensorType transformedType(RankedTensorType type, int64_t m,
                                  int64_t block) {
-  auto blocks = int64_t(llvm::divideCeil(type.getDimSize(3), block));
+  auto blocks = int64_t(llvm::divideCeil(type.getShape().back(), block));
+  int64_t channels = type.getShape().drop_back().back();
   Type element = type.getElementType();
   if (element.isBF16())
     element = Float32Type::get(type.getContext());
   return RankedTensorType::get(
-      {(m + 2) * (m + 2), blocks, type.getDimSize(2), block}, element);
+      {(m + 2) * (m + 2), blocks, depthOf(type) * channels, block}, element);
 }
 
 namespace {
@@ -233,7 +239,9 @@ struct Bf16 {
 template <typename T, typename From = T>
 static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
                         int64_t block, MutableArrayRef<char> destination) {
-  int64_t channels = type.getDimSize(2), filters = type.getDimSize(3);
+  int64_t filters = type.getShape().back();
+  int64_t ofTap = type.getShape().drop_back().back();
+  int64_t channels = depthOf(type) * ofTap;
   int64_t blocks = llvm::divideCeil(filters, block);
   constexpr int64_t lanes = 8;
   double windows[9 * lanes] = {};
@@ -245,7 +253,8 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
     for (int64_t k = 0, count; k < filters; k += count) {
       count = std::min({lanes, filters - k, block - k % block});
       for (int64_t tap = 0; tap < 9; ++tap) {
-        int64_t first = (tap * channels + c) * filters + k;
+        int64_t row = (c / ofTap * 9 + tap) * ofTap + c % ofTap;
+        int64_t first = row * filters + k;
         std::memcpy(weights, &source[size_t(first) * sizeof(From)],
                     size_t(count) * sizeof(From));
         std::copy(weights, weights + count, &windows[tap * lanes]);

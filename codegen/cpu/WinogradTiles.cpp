@@ -68,7 +68,7 @@ Value WindowTiles::view(Value scratch, Value begin, ArrayRef<int64_t> sizes,
 //===----------------------------------------------------------------------===//
 
 Value WindowTiles::allTiles() {
-  Value tiles = kernel.index(tiling.tilesOfImage());
+  Value tiles = kernel.index(tiling.tilesOfImage() * conv.depths);
   if (!conv.image)
     return tiles;
   return arith::MulIOp::create(b, loc, kernel.loopExtent(root, *conv.image),
@@ -79,9 +79,14 @@ TileCorner WindowTiles::cornerOf(Value tile) {
   Value ofImage = kernel.index(tiling.tilesOfImage());
   Value across = kernel.index(tiling.tilesAcross()), m = kernel.index(tiling.m);
   TileCorner corner;
-  if (conv.image) {
+  if (conv.image || conv.depth) {
     corner.image = arith::DivUIOp::create(b, loc, tile, ofImage);
     tile = arith::RemUIOp::create(b, loc, tile, ofImage);
+  }
+  if (conv.depth) {
+    Value depths = kernel.index(conv.depths);
+    corner.depth = kernel.over(corner.image, depths, /*rest=*/true);
+    corner.image = kernel.over(corner.image, depths, /*rest=*/false);
   }
   Value down = arith::DivUIOp::create(b, loc, tile, across);
   Value right = arith::RemUIOp::create(b, loc, tile, across);
@@ -94,6 +99,8 @@ void WindowTiles::placeTile(Value tile) {
   TileCorner corner = cornerOf(tile);
   if (conv.image)
     reader.bind(*conv.image, corner.image);
+  if (conv.depth)
+    reader.bind(*conv.depth, corner.depth);
   row = corner.row;
   column = corner.column;
   reader.bind(conv.row, row);
@@ -159,7 +166,18 @@ Position WindowTiles::pointOfWindow(int64_t i, int64_t j) {
   point[conv.tapColumn] = getAffineConstantExpr(j, b.getContext());
   for (unsigned loop : {conv.channel, conv.filter})
     point[loop] = getAffineDimExpr(loop, b.getContext());
+  if (conv.tapDepth)
+    point[*conv.tapDepth] = getAffineDimExpr(*conv.tapDepth, b.getContext());
   return point;
+}
+
+void WindowTiles::overDepth(Then body) {
+  if (!conv.tapDepth)
+    return body(kernel.index(0));
+  loop(kernel.index(0), kernel.index(conv.depthTaps), 1, [&](Value tap) {
+    reader.bind(*conv.tapDepth, tap);
+    body(kernel.times(tap, conv.channels));
+  });
 }
 
 Value WindowTiles::withZeros(Value value, unsigned width) {
@@ -237,18 +255,23 @@ void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
     auto read = [&](int64_t i, int64_t j, unsigned width) {
       Position point(root.getNumLoops(),
                      getAffineConstantExpr(0, b.getContext()));
-      if (conv.image)
-        point[*conv.image] = getAffineDimExpr(*conv.image, b.getContext());
+      for (std::optional<unsigned> loop :
+           {conv.image, conv.depth, conv.tapDepth})
+        if (loop)
+          point[*loop] = getAffineDimExpr(*loop, b.getContext());
       point[conv.row] = down[i];
       point[conv.column] = right[j];
       point[conv.channel] = getAffineDimExpr(conv.channel, b.getContext());
       return readFactor(conv.input, point, width);
     };
-    alongVectors(channels, conv.channels, [&](Value channel, unsigned width) {
-      reader.bind(conv.channel, channel);
-      ahead.ask(next);
-      transformTo(inputs, number, channel, size, emitInputTransform,
-                  [&](int64_t i, int64_t j) { return read(i, j, width); });
+    overDepth([&](Value first) {
+      alongVectors(channels, conv.channels, [&](Value channel, unsigned width) {
+        reader.bind(conv.channel, channel);
+        ahead.ask(next);
+        transformTo(inputs, number, kernel.plus(first, channel), size,
+                    emitInputTransform,
+                    [&](int64_t i, int64_t j) { return read(i, j, width); });
+      });
     });
   });
 }

@@ -62,9 +62,12 @@ protected:
   void transformTo(Value memory, Value number, Value lane, int64_t size,
                    Transform along,
                    llvm::function_ref<Value(int64_t, int64_t)> element);
-  /// The loops of the root at tap (i, j) of a window, with the channel and the
-  /// filter as they are.
+  /// The loops of the root at tap (i, j) of a window, with the depth, the
+  /// channel and the filter as they are.
   Position pointOfWindow(int64_t i, int64_t j);
+  /// For each tap along the depth, bound, with the first of its channels among
+  /// those of all.
+  void overDepth(Then body);
   /// `value`, of the elements of a vector that there are, with zeros behind;
   /// and of a whole vector those elements.
   Value withZeros(Value value, unsigned width);
@@ -78,7 +81,7 @@ protected:
   /// expression for each of its loops, in the type of the sums.
   Value readFactor(mlir::OpOperand *operand, const Position &point,
                    unsigned width);
-  /// Transforms the inputs of tiles, `channels` of them, to
+  /// Transforms the inputs of tiles, `channels` of each tap along the depth, to
   /// `inputs[point][number][channel]`.
   void transformInputs(Value inputs, Value firstTile, Range tiles,
                        Range channels);
