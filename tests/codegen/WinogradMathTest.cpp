@@ -72,3 +72,24 @@ TEST(TransformWeights, PutsThePositionOutsideAndTheFiltersOfABlockInside) {
   EXPECT_THAT(std::vector<float>(result.end() - 8, result.end()),
               ElementsAre(48, 49, 51, 52, 50, 0, 53, 0));
 }
+
+TEST(TransformWeights, PutsTapsAlongTheDepthBesideEachOther) {
+  MLIRContext context;
+  Type f32 = Builder(&context).getF32Type();
+  auto type = RankedTensorType::get({2, 3, 3, 2, 3}, f32);
+  RankedTensorType transformed = keratin::transformedType(type, 2, 2);
+  EXPECT_EQ(transformed.getShape(), ArrayRef<int64_t>({16, 2, 4, 2}));
+  std::vector<float> source(size_t(2) * 3 * 3 * 2 * 3);
+  for (size_t index = 0; index < source.size(); ++index)
+    source[index] = float(index);
+  std::vector<char> bytes(source.size() * sizeof(float));
+  std::memcpy(bytes.data(), source.data(), bytes.size());
+  std::vector<char> out(transformed.getNumElements() * sizeof(float), 'x');
+  keratin::transformWeights(bytes, type, 2, 2, out);
+  std::vector<float> result(transformed.getNumElements());
+  std::memcpy(result.data(), out.data(), out.size());
+  // The first corner of each window, of which the second begins at 54.
+  EXPECT_THAT(
+      std::vector<float>(result.begin(), result.begin() + 16),
+      ElementsAre(0, 1, 3, 4, 54, 55, 57, 58, 2, 0, 5, 0, 56, 0, 59, 0));
+}

@@ -13,11 +13,12 @@ using namespace keratin::optest;
 namespace {
 
 struct Case {
-  K::Shape image;
+  K::Shape image; ///< [batch, (depth,) height, width, channels]
   int64_t filters;
   const char *padding;
   DType dtype = DType::Float32;
   bool knowsWeights = true; ///< constants; else an input
+  int64_t taps = 0;         ///< along the depth, if there is one
 };
 
 std::string nameOf(const Case &c) {
@@ -25,7 +26,8 @@ std::string nameOf(const Case &c) {
   for (int64_t extent : c.image)
     name += std::to_string(extent) + "x";
   return name + std::to_string(c.filters) + "_" + c.padding +
-         (c.knowsWeights ? "" : "_unknown");
+         (c.knowsWeights ? "" : "_unknown") +
+         (c.taps ? "_" + std::to_string(c.taps) : "");
 }
 
 K::Tensor imagesOf(const Case &c, int64_t batch) {
@@ -34,7 +36,18 @@ K::Tensor imagesOf(const Case &c, int64_t batch) {
   return K::placeholder(shape, c.dtype);
 }
 
-K::Shape windowOf(const Case &c) { return {3, 3, c.image[3], c.filters}; }
+K::Shape windowOf(const Case &c) {
+  K::Shape shape = {3, 3, c.image.back(), c.filters};
+  if (c.taps)
+    shape.insert(shape.begin(), c.taps);
+  return shape;
+}
+
+K::Tensor convolution(const Case &c, const K::Tensor &x, const K::Tensor &g) {
+  if (c.taps)
+    return K::conv3d(x, g, {1, 1, 1}, c.padding, "channels_last");
+  return K::conv2d(x, g, {1, 1}, c.padding, "channels_last");
+}
 
 class Winograd : public FormTest<Case> {
 protected:
@@ -45,7 +58,7 @@ protected:
     K::Tensor weights = c.knowsWeights
                             ? K::constant(numbers(windowOf(c), c.dtype))
                             : K::placeholder(windowOf(c), c.dtype);
-    K::Tensor sum = K::conv2d(x, weights, {1, 1}, c.padding, "channels_last");
+    K::Tensor sum = convolution(c, x, weights);
     K::Shape shape = K::int_shape(sum);
     K::Tensor beside = K::placeholder(shape, c.dtype);
     K::Tensor biased = K::bias_add(
@@ -118,7 +131,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{1, 14, 14, 64}, 320, "same", DType::Float32, false},
         Case{{3, 37, 41, 33}, 50, "same", DType::Float32, false},
         Case{{2, 9, 7, 5}, 3, "valid", DType::Float32, false},
-        Case{{1, 11, 10, 7}, 12, "same", DType::Float64, false}),
+        Case{{1, 11, 10, 7}, 12, "same", DType::Float64, false},
+        // With a depth, of which one place is left, and with one tap along it.
+        Case{{2, 5, 9, 7, 20}, 17, "same", DType::Float32, true, 3},
+        Case{{3, 4, 8, 9, 16}, 24, "valid", DType::Float32, true, 4},
+        Case{{2, 6, 13, 8, 5}, 33, "same", DType::Float32, true, 1},
+        Case{{1, 7, 11, 12, 18}, 20, "valid", DType::Float32, false, 2},
+        Case{{2, 3, 6, 10, 7}, 12, "same", DType::Float64, false, 3}),
     [](const auto &info) { return nameOf(info.param); });
 
 //===----------------------------------------------------------------------===//
@@ -134,7 +153,7 @@ protected:
     const Case &c = GetParam();
     K::Tensor x = imagesOf(c, batch);
     K::Tensor weights = K::placeholder(windowOf(c), c.dtype);
-    K::Tensor y = K::conv2d(x, weights, {1, 1}, c.padding, "channels_last");
+    K::Tensor y = convolution(c, x, weights);
     K::Tensor factors = K::placeholder(K::int_shape(y), c.dtype);
     std::vector<K::Tensor> found =
         K::gradients(K::sum(y * factors), {weights, x});
