@@ -97,8 +97,7 @@ static LogicalResult copyTransformed(ElementsAttr elements,
   auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
                        : RankedTensorType();
   if (!m || !block || !type || !type.hasStaticShape() || type.getRank() < 4 ||
-      type.getRank() > 5 || type.getDimSize(type.getRank() - 4) != 3 ||
-      type.getDimSize(type.getRank() - 3) != 3 ||
+      type.getRank() > 5 || type.getNumElements() == 0 ||
       !(type.getElementType().isF32() || type.getElementType().isF64() ||
         type.getElementType().isBF16()) ||
       (m.getInt() != 2 && m.getInt() != 4) || block.getInt() < 1 ||

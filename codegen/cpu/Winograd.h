@@ -1,14 +1,17 @@
 //===- Winograd.h - convolutions of 3x3 windows by tiles --------*- C++ -*-===//
 //
-// A convolution whose window is 3x3 and moves by one, and may have any depth as
-// well, is computed as
+// A convolution whose window moves by one, 3x3 or larger and of any depth, is
+// computed as
 // F(m x m, 3x3) of codegen/cpu/WinogradMath.h: tiles of inputs are transformed,
 // each of the (m+2)^2 positions of a tile is one product [tiles x C] [C x K]
 // with weights that were transformed at compile time, or are by the kernel
 // where they are not known by then, and the products are transformed to m x m
 // outputs. The kernel goes over blocks of tiles whose transforms stay in the
-// second cache. C are the channels of all taps along the depth: what is summed
-// over those is summed up as products are, not transformed for each of them.
+// second cache.
+//
+// Known windows that are larger are cut in pieces of 3x3, with zeros where they
+// end before that. Pieces, and taps along the depth, are as many channels more:
+// products sum them up, and outputs are transformed once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_WINOGRAD_H
@@ -16,6 +19,8 @@
 
 #include "codegen/cpu/TileEmitter.h"
 #include "passes/Pipelines.h"
+
+#include "llvm/Support/MathExtras.h"
 
 namespace keratin {
 
@@ -38,15 +43,22 @@ namespace keratin {
 /// an axis is the number of its loop.
 struct WindowConv {
   mlir::OpOperand *input;
-  mlir::OpOperand *factor;       ///< what meets it
-  std::optional<unsigned> image; ///< n, where there is more than one
+  mlir::OpOperand *factor;                 ///< what meets it
+  std::optional<unsigned> image;           ///< n, where there is more than one
   std::optional<unsigned> depth, tapDepth; ///< d and t, of more than one turn
   unsigned row, column, filter, channel, tapRow, tapColumn;
   int64_t height, width, filters, channels;
   int64_t depths = 1, depthTaps = 1; ///< turns of d and of t
-  /// One for each t and c.
-  int64_t depthChannels() const { return depthTaps * channels; }
-  /// Extents of x; at least height + 2 and width + 2.
+  int64_t tapRows, tapColumns;       ///< turns of i and of j
+  /// Of three taps, the last one maybe fewer.
+  int64_t piecesDown() const { return int64_t(llvm::divideCeil(tapRows, 3)); }
+  int64_t piecesAcross() const {
+    return int64_t(llvm::divideCeil(tapColumns, 3));
+  }
+  int64_t pieces() const { return depthTaps * piecesDown() * piecesAcross(); }
+  /// Those of one piece are side by side.
+  int64_t pieceChannels() const { return pieces() * channels; }
+  /// Extents of x; all that is read of it where windows are not in pieces.
   int64_t inputHeight, inputWidth;
   std::optional<int64_t> images; ///< one for each d, where n is known
   bool hasKnownWeights;          ///< constants
@@ -97,7 +109,7 @@ struct WinogradPlan : WindowTiling {
   int64_t ringElements() const { return (points() + 1) * sliceStride(); }
   /// The same of weights that the kernel transforms: [panel][channel][..].
   int64_t weightStride() const {
-    return panels() * conv.depthChannels() * panelWidth() + line;
+    return panels() * conv.pieceChannels() * panelWidth() + line;
   }
   int64_t weightElements() const { return points() * weightStride(); }
   /// With parts of the positions, products are behind the ring: a slice of

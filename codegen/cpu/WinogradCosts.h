@@ -41,7 +41,7 @@ protected:
   }
 
   int64_t costOfInputs(const WindowTiling &tiling, int64_t tiles) const {
-    return tiles * conv.depthTaps * vectors(conv.channels) *
+    return tiles * conv.pieces() * vectors(conv.channels) *
            (tiling.m == 2 ? 120 : 400);
   }
 

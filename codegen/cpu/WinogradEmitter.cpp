@@ -43,7 +43,7 @@ private:
   void emitInTurns();
   void emitBlock(Value firstTile, Value tiles);
   Value allWeights() {
-    return kernel.index(plan.panels() * conv.depthChannels());
+    return kernel.index(plan.panels() * conv.pieceChannels());
   }
   void transformWeights(Range range);
   void multiply(Range points, Value tiles);
@@ -92,11 +92,11 @@ Value WinogradEmitter::packedWeights() {
 /// cache line more than they have, as from slice to slice.
 Value WinogradEmitter::ownWeights() {
   Value scratch = kernel.addSharedScratch(element, plan.weightElements());
-  return view(scratch, kernel.index(0),
-              {plan.points(), plan.panels(), conv.depthChannels(),
-               plan.panelWidth()},
-              {plan.weightStride(), conv.depthChannels() * plan.panelWidth(),
-               plan.panelWidth(), 1});
+  return view(
+      scratch, kernel.index(0),
+      {plan.points(), plan.panels(), conv.pieceChannels(), plan.panelWidth()},
+      {plan.weightStride(), conv.pieceChannels() * plan.panelWidth(),
+       plan.panelWidth(), 1});
 }
 
 void WinogradEmitter::layOut() {
@@ -118,7 +118,7 @@ void WinogradEmitter::layOut() {
   products =
       slices(llvm::alignTo(conv.filters, plan.lanes), scratch, ofProducts);
   inputs =
-      slices(conv.depthChannels(), scratch, plus(ring, plan.sliceStride()));
+      slices(conv.pieceChannels(), scratch, plus(ring, plan.sliceStride()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,7 +203,7 @@ void WinogradEmitter::transformWeights(Range range) {
   };
   reader.setLane(conv.filter);
   loop(range.first, range.second, 1, [&](Value number) {
-    Value channels = kernel.index(conv.depthChannels());
+    Value channels = kernel.index(conv.pieceChannels());
     Value panel = kernel.over(number, channels, /*rest=*/false);
     Value channel = kernel.over(number, channels, /*rest=*/true);
     Value ofTap = channel;
@@ -275,7 +275,7 @@ Value WinogradEmitter::firstStep(Value row) {
   Value number =
       arith::DivUIOp::create(b, loc, row, kernel.index(plan.size.rows));
   return arith::MulIOp::create(b, loc, number,
-                               kernel.index(conv.depthChannels()));
+                               kernel.index(conv.pieceChannels()));
 }
 
 /// Fetches for the panel behind `panel`, which in memory may be the first one
@@ -287,7 +287,7 @@ void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
   Value vector = arith::DivUIOp::create(
       b, loc, arith::MulIOp::create(b, loc, step, kernel.index(vectors)),
       kernel.index(turns));
-  int64_t inPanel = conv.depthChannels() * vectors;
+  int64_t inPanel = conv.pieceChannels() * vectors;
   for (int64_t turn = 0; turn * turns < vectors; ++turn) {
     Value place = plus(vector, turn);
     if (plan.block <= rowsOfRuns && inPanel % runsAtOnce == 0)
@@ -308,9 +308,8 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
     places.push_back(plus(row, i));
   Value step = firstStep(row);
   SmallVector<Value> sums = emitLoop(
-      b, loc, kernel.index(0), kernel.index(conv.depthChannels()),
-      kernel.index(1),
-      start, [&](Value channel, ValueRange before) {
+      b, loc, kernel.index(0), kernel.index(conv.pieceChannels()),
+      kernel.index(1), start, [&](Value channel, ValueRange before) {
         SmallVector<Value> factors;
         prefetchWeights(point, panel,
                         arith::AddIOp::create(b, loc, step, channel));

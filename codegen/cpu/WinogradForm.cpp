@@ -23,6 +23,7 @@ public:
 private:
   bool isSumOfProducts();
   bool haveType(Type element);
+  bool isOnePiece() const { return conv.tapRows == 3 && conv.tapColumns == 3; }
   bool readWeights();
   bool readImages(AffineMap map);
   bool readWindows(AffineMap map);
@@ -61,7 +62,7 @@ bool WindowReader::haveType(Type element) {
   });
 }
 
-/// [i, j, c, k] of windows of 3 x 3, or [t, i, j, c, k].
+/// [i, j, c, k] of windows of 3 x 3 or more, or [t, i, j, c, k].
 bool WindowReader::readWindows(AffineMap map) {
   unsigned rank = map.getNumResults();
   if (rank < 4 || rank > 5 || !map.isProjectedPermutation())
@@ -74,8 +75,10 @@ bool WindowReader::readWindows(AffineMap map) {
   conv.channels = extent(conv.channel);
   conv.filters = extent(conv.filter);
   // Loops of one turn are not among the coordinates of the emitters.
-  return extent(conv.tapRow) == 3 && extent(conv.tapColumn) == 3 &&
-         conv.channels > 1 && conv.filters > 1;
+  conv.tapRows = extent(conv.tapRow);
+  conv.tapColumns = extent(conv.tapColumn);
+  return std::min(conv.tapRows, conv.tapColumns) >= 3 && conv.channels > 1 &&
+         conv.filters > 1;
 }
 
 /// g[i, j, c, k]
@@ -89,7 +92,7 @@ bool WindowReader::readWeights() {
     conv.input = root.getDpsInputOperand(operand->getOperandNumber() == 0);
     conv.hasKnownWeights =
         bool(kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"));
-    return true;
+    return conv.hasKnownWeights || isOnePiece();
   }
   return false;
 }
@@ -116,10 +119,11 @@ bool WindowReader::readImages(AffineMap map) {
   if (rank > axes && extent(*loopAt(map, 0)) != 1) {
     conv.image = loopAt(map, 0);
     int64_t known = extent(*conv.image);
-    conv.images = ShapedType::isDynamic(known)
-                      ? std::nullopt
-                      : std::optional<int64_t>(llvm::SaturatingMultiply<
-                                               uint64_t>(known, conv.depths));
+    conv.images =
+        ShapedType::isDynamic(known)
+            ? std::nullopt
+            : std::optional<int64_t>(
+                  llvm::SaturatingMultiply<uint64_t>(known, conv.depths));
   }
   return conv.height > 1 && conv.width > 1 && conv.images.value_or(1) > 0;
 }
@@ -162,8 +166,8 @@ bool WindowReader::readInput() {
       return false;
     }
   }
-  return seen == 7 && conv.inputHeight >= conv.height + 2 &&
-         conv.inputWidth >= conv.width + 2;
+  return seen == 7 && conv.inputHeight >= conv.height + conv.tapRows - 1 &&
+         conv.inputWidth >= conv.width + conv.tapColumns - 1;
 }
 
 /// Whether neighbours along `lane` are neighbours in memory.
@@ -179,7 +183,8 @@ bool WindowReader::isReadInOrder(OpOperand *operand, unsigned lane) {
 bool WindowReader::canBeCounted() {
   constexpr double mostChannels = 1 << 24;
   constexpr double mostProducts = 1e15;
-  double channels = double(conv.depthTaps) * double(conv.channels);
+  double channels = double(conv.depthTaps) * double(conv.tapRows) *
+                    double(conv.tapColumns) * double(conv.channels);
   double products = double(conv.images.value_or(conv.depths)) *
                     double(conv.height) * double(conv.width) * channels *
                     double(conv.filters);
@@ -200,7 +205,8 @@ std::optional<WindowConv> WindowReader::readConvolution() {
 std::optional<WindowConv> WindowReader::readGradient() {
   OpOperand *output = root.getDpsInitOperand(0);
   if (!isSumOfProducts() || root.getNumParallelLoops() != 4 ||
-      !readWindows(root.getMatchingIndexingMap(output)) || conv.tapDepth)
+      !readWindows(root.getMatchingIndexingMap(output)) || conv.tapDepth ||
+      !isOnePiece())
     return std::nullopt;
   conv.hasKnownWeights = false;
   for (OpOperand *operand : root.getDpsInputOperands()) {

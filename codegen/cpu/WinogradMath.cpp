@@ -209,20 +209,48 @@ void transformWindow(int64_t m, ArrayRef<double> g,
   transformLanes<1>(m, g.data(), out.data());
 }
 
-/// Windows beside each other along a depth.
-static int64_t depthOf(RankedTensorType type) {
-  return type.getRank() == 5 ? type.getDimSize(0) : 1;
-}
+namespace {
+/// Weights [depth x] rows x columns x channels x filters, and in how many
+/// pieces of 3 x 3 those windows are.
+struct Windows {
+  explicit Windows(RankedTensorType type) {
+    ArrayRef<int64_t> shape = type.getShape();
+    depth = shape.size() == 5 ? shape.front() : 1;
+    shape = shape.take_back(4);
+    rows = shape[0];
+    columns = shape[1];
+    channels = shape[2];
+    filters = shape[3];
+    down = llvm::divideCeil(rows, 3);
+    across = llvm::divideCeil(columns, 3);
+  }
+
+  int64_t depth, rows, columns, channels, filters, down, across;
+  int64_t pieces() const { return depth * down * across; }
+  /// Where tap (i, j) of a piece has its filters of a channel; null where the
+  /// window has ended.
+  std::optional<int64_t> filtersOf(int64_t piece, int64_t i, int64_t j,
+                                   int64_t channel) const {
+    int64_t row = piece / across % down * 3 + i;
+    int64_t column = piece % across * 3 + j;
+    if (row >= rows || column >= columns)
+      return std::nullopt;
+    int64_t tap = (piece / across / down * rows + row) * columns + column;
+    return (tap * channels + channel) * filters;
+  }
+};
+} // namespace
 
 RankedTensorType transformedType(RankedTensorType type, int64_t m,
                                  int64_t block) {
-  auto blocks = int64_t(llvm::divideCeil(type.getShape().back(), block));
-  int64_t channels = type.getShape().drop_back().back();
+  Windows windows(type);
+  auto blocks = int64_t(llvm::divideCeil(windows.filters, block));
   Type element = type.getElementType();
   if (element.isBF16())
     element = Float32Type::get(type.getContext());
   return RankedTensorType::get(
-      {(m + 2) * (m + 2), blocks, depthOf(type) * channels, block}, element);
+      {(m + 2) * (m + 2), blocks, windows.pieces() * windows.channels, block},
+      element);
 }
 
 namespace {
@@ -239,9 +267,8 @@ struct Bf16 {
 template <typename T, typename From = T>
 static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
                         int64_t block, MutableArrayRef<char> destination) {
-  int64_t filters = type.getShape().back();
-  int64_t ofTap = type.getShape().drop_back().back();
-  int64_t channels = depthOf(type) * ofTap;
+  Windows all(type);
+  int64_t channels = all.pieces() * all.channels, filters = all.filters;
   int64_t blocks = llvm::divideCeil(filters, block);
   constexpr int64_t lanes = 8;
   double windows[9 * lanes] = {};
@@ -253,11 +280,16 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
     for (int64_t k = 0, count; k < filters; k += count) {
       count = std::min({lanes, filters - k, block - k % block});
       for (int64_t tap = 0; tap < 9; ++tap) {
-        int64_t row = (c / ofTap * 9 + tap) * ofTap + c % ofTap;
-        int64_t first = row * filters + k;
-        std::memcpy(weights, &source[size_t(first) * sizeof(From)],
+        double *out = &windows[tap * lanes];
+        std::optional<int64_t> first =
+            all.filtersOf(c / all.channels, tap / 3, tap % 3, c % all.channels);
+        if (!first) {
+          std::fill(out, out + lanes, 0);
+          continue;
+        }
+        std::memcpy(weights, &source[size_t(*first + k) * sizeof(From)],
                     size_t(count) * sizeof(From));
-        std::copy(weights, weights + count, &windows[tap * lanes]);
+        std::copy(weights, weights + count, out);
       }
       transformLanes<lanes>(m, windows, transformed.data());
       for (int64_t point = 0; point < (m + 2) * (m + 2); ++point) {

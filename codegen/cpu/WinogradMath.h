@@ -52,14 +52,15 @@ void transformWindow(int64_t m, llvm::ArrayRef<double> g,
 
 /// The weights 3 x 3 x C x K as the products of F(m x m, 3x3) read them:
 /// [(m+2)^2, ceil(K / block), C, block], of f32 for those of bf16. Those of
-/// windows with a depth, D x 3 x 3 x C x K, are as if they had D C channels.
+/// larger windows or with a depth, D x R x S x C x K, are as if they had
+/// D ceil(R / 3) ceil(S / 3) C channels.
 mlir::RankedTensorType transformedType(mlir::RankedTensorType type, int64_t m,
                                        int64_t block);
 
 /// Writes the transforms of `source`, weights of the static `type`
-/// [D x] 3 x 3 x C x K of f32, f64 or bf16 in row-major order, to `destination` in
-/// the order of `transformedType`. They are computed in f64 and rounded once.
-/// The rest of the last block is zero.
+/// [D x] R x S x C x K of f32, f64 or bf16 in row-major order, to `destination`
+/// in the order of `transformedType`. They are computed in f64 and rounded
+/// once. The rest of the last block is zero.
 void transformWeights(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
                       int64_t m, int64_t block,
                       llvm::MutableArrayRef<char> destination);

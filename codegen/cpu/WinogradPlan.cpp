@@ -22,7 +22,7 @@ int64_t WindowTiling::rowStride(int64_t elements) const {
   return int64_t(llvm::alignTo(elements, line)) + line;
 }
 int64_t WinogradPlan::sliceStride() const {
-  return block * rowStride(std::max(conv.depthChannels(), conv.filters)) + line;
+  return block * rowStride(std::max(conv.pieceChannels(), conv.filters)) + line;
 }
 
 /// Scratch memory of all parts of a kernel, where it has two, and what they
@@ -57,7 +57,7 @@ private:
   }
   TileSize tile(int64_t rows, int64_t stride, int64_t vectors) const;
   int64_t weightBytes(const WinogradPlan &plan) const {
-    return plan.points() * conv.depthChannels() * plan.panels() *
+    return plan.points() * conv.pieceChannels() * plan.panels() *
            plan.panelWidth() * bytes;
   }
   int64_t blocksOf(const WinogradPlan &plan) const {
@@ -92,7 +92,8 @@ TileSize Planner::tile(int64_t rows, int64_t stride, int64_t width) const {
 
 /// The convolution as sums over the window.
 int64_t Planner::costOfSums() const {
-  int64_t sums = 9 * conv.depthChannels();
+  int64_t sums =
+      conv.depthTaps * conv.tapRows * conv.tapColumns * conv.channels;
   int64_t ofRow = productCost(conv.width, vectors(conv.filters),
                               tile(conv.width, conv.channels));
   return images() * conv.height * sums * ofRow +
@@ -105,7 +106,7 @@ int64_t Planner::costOfWeights(const WinogradPlan &plan) const {
   if (conv.hasKnownWeights)
     return 0;
   bool stay = weightBytes(plan) <= cachedWeightBytes;
-  return conv.depthChannels() * vectors(conv.filters) *
+  return conv.pieceChannels() * vectors(conv.filters) *
              (plan.m == 2 ? 60 : 160) +
          (stay ? 0 : 2 * weightBytes(plan) / cachedBytesOfSlot());
 }
@@ -118,7 +119,7 @@ int64_t Planner::costOfProducts(const WinogradPlan &plan) const {
                                         : kept ? nearBytesOfSlot()
                                                : cachedBytesOfSlot());
   auto ofBlock = [&](int64_t tiles, bool first) {
-    int64_t cost = plan.points() * (conv.depthChannels() + stepsOfEnds) *
+    int64_t cost = plan.points() * (conv.pieceChannels() + stepsOfEnds) *
                    productCost(tiles, vectors(conv.filters), plan.size);
     if (kept && !first)
       return cost;
@@ -188,7 +189,7 @@ double Planner::costInParts(WinogradPlan &plan) const {
   double byPositions =
       costOfTurns +
       mean(parts,
-           {{costOfWeights(plan), plan.panels() * conv.depthChannels(), 1},
+           {{costOfWeights(plan), plan.panels() * conv.pieceChannels(), 1},
             {costOfInputs(plan, images() * plan.tilesOfImage()), tiles, 1},
             {costOfProducts(plan) + costOfScratch(plan), plan.points(), 1},
             {costOfOutputs(plan), tiles, 1}});
@@ -203,14 +204,14 @@ double Planner::costInParts(WinogradPlan &plan) const {
 /// Threads may do better with a tile that gives them equal shares than with
 /// that which one is fastest with.
 double Planner::pickTile(WinogradPlan &plan) const {
-  plan.size = tile(plan.block, plan.rowStride(conv.depthChannels()));
+  plan.size = tile(plan.block, plan.rowStride(conv.pieceChannels()));
   if (!inParts)
     return double(costOf(plan));
   double least = costInParts(plan);
   WinogradPlan other = plan;
   int64_t widest = std::min(mostVectors, vectors(conv.filters));
   for (int64_t width = 1; width <= widest; ++width) {
-    other.size = tile(plan.block, plan.rowStride(conv.depthChannels()), width);
+    other.size = tile(plan.block, plan.rowStride(conv.pieceChannels()), width);
     double cost = costInParts(other);
     if (cost >= least)
       continue;

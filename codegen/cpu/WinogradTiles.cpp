@@ -171,12 +171,24 @@ Position WindowTiles::pointOfWindow(int64_t i, int64_t j) {
   return point;
 }
 
-void WindowTiles::overDepth(Then body) {
-  if (!conv.tapDepth)
-    return body(kernel.index(0));
-  loop(kernel.index(0), kernel.index(conv.depthTaps), 1, [&](Value tap) {
-    reader.bind(*conv.tapDepth, tap);
-    body(kernel.times(tap, conv.channels));
+void WindowTiles::overPieces(llvm::function_ref<void(const Piece &)> body) {
+  loop(kernel.index(0), kernel.index(conv.pieces()), 1, [&](Value number) {
+    Piece piece = {kernel.times(number, conv.channels), row, column};
+    // The innermost axis of those that are left.
+    auto next = [&](int64_t extent) {
+      Value all = kernel.index(extent);
+      Value at = kernel.over(number, all, /*rest=*/true);
+      number = kernel.over(number, all, /*rest=*/false);
+      return at;
+    };
+    Value right = next(conv.piecesAcross()), down = next(conv.piecesDown());
+    piece.column = kernel.plus(column, kernel.times(right, 3));
+    piece.row = kernel.plus(row, kernel.times(down, 3));
+    reader.bind(conv.column, piece.column);
+    reader.bind(conv.row, piece.row);
+    if (conv.tapDepth)
+      reader.bind(*conv.tapDepth, number);
+    body(piece);
   });
 }
 
@@ -242,14 +254,17 @@ void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
   reader.setLane(conv.channel);
   TilesAhead ahead(kernel, reader, root, tiling, conv.channel);
   ahead.addInputs();
-  overTiles(firstTile, tiles, ahead, [&](Value number, const TileCorner &next) {
+  auto transformPiece = [&](Value number, const TileCorner &next,
+                            const Piece &piece) {
     SmallVector<AffineExpr> down, right;
     for (int64_t i = 0; i < size; ++i) {
-      down.push_back(placeInput(conv.row, row, i,
-                                tiling.tilesDown() * tiling.m + 2,
-                                conv.inputHeight));
-      right.push_back(placeInput(conv.column, column, i,
-                                 tiling.tilesAcross() * tiling.m + 2,
+      down.push_back(
+          placeInput(conv.row, piece.row, i,
+                     tiling.tilesDown() * tiling.m + 3 * conv.piecesDown() - 1,
+                     conv.inputHeight));
+      right.push_back(placeInput(conv.column, piece.column, i,
+                                 tiling.tilesAcross() * tiling.m +
+                                     3 * conv.piecesAcross() - 1,
                                  conv.inputWidth));
     }
     auto read = [&](int64_t i, int64_t j, unsigned width) {
@@ -264,15 +279,17 @@ void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
       point[conv.channel] = getAffineDimExpr(conv.channel, b.getContext());
       return readFactor(conv.input, point, width);
     };
-    overDepth([&](Value first) {
-      alongVectors(channels, conv.channels, [&](Value channel, unsigned width) {
-        reader.bind(conv.channel, channel);
-        ahead.ask(next);
-        transformTo(inputs, number, kernel.plus(first, channel), size,
-                    emitInputTransform,
-                    [&](int64_t i, int64_t j) { return read(i, j, width); });
-      });
+    alongVectors(channels, conv.channels, [&](Value channel, unsigned width) {
+      reader.bind(conv.channel, channel);
+      ahead.ask(next);
+      transformTo(inputs, number, kernel.plus(piece.firstChannel, channel),
+                  size, emitInputTransform,
+                  [&](int64_t i, int64_t j) { return read(i, j, width); });
     });
+  };
+  overTiles(firstTile, tiles, ahead, [&](Value number, const TileCorner &next) {
+    overPieces(
+        [&](const Piece &piece) { transformPiece(number, next, piece); });
   });
 }
 

@@ -65,9 +65,13 @@ protected:
   /// The loops of the root at tap (i, j) of a window, with the depth, the
   /// channel and the filter as they are.
   Position pointOfWindow(int64_t i, int64_t j);
-  /// For each tap along the depth, bound, with the first of its channels among
-  /// those of all.
-  void overDepth(Then body);
+  /// For each piece of a window, with the first of its channels among those of
+  /// all: its tap along the depth is bound, and where the tile at `row` and
+  /// `column` is that meets it.
+  struct Piece {
+    Value firstChannel, row, column;
+  };
+  void overPieces(llvm::function_ref<void(const Piece &)> body);
   /// `value`, of the elements of a vector that there are, with zeros behind;
   /// and of a whole vector those elements.
   Value withZeros(Value value, unsigned width);
@@ -81,7 +85,7 @@ protected:
   /// expression for each of its loops, in the type of the sums.
   Value readFactor(mlir::OpOperand *operand, const Position &point,
                    unsigned width);
-  /// Transforms the inputs of tiles, `channels` of each tap along the depth, to
+  /// Transforms the inputs of tiles, `channels` for each piece of a window, to
   /// `inputs[point][number][channel]`.
   void transformInputs(Value inputs, Value firstTile, Range tiles,
                        Range channels);

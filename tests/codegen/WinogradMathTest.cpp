@@ -93,3 +93,25 @@ TEST(TransformWeights, PutsTapsAlongTheDepthBesideEachOther) {
       std::vector<float>(result.begin(), result.begin() + 16),
       ElementsAre(0, 1, 3, 4, 54, 55, 57, 58, 2, 0, 5, 0, 56, 0, 59, 0));
 }
+
+TEST(TransformWeights, CutsLargerWindowsInPieces) {
+  MLIRContext context;
+  auto type =
+      RankedTensorType::get({4, 5, 1, 1}, Builder(&context).getF32Type());
+  RankedTensorType transformed = keratin::transformedType(type, 2, 1);
+  EXPECT_EQ(transformed.getShape(), ArrayRef<int64_t>({16, 1, 4, 1}));
+  std::vector<float> source(size_t(4) * 5);
+  for (size_t index = 0; index < source.size(); ++index)
+    source[index] = float(index + 1);
+  std::vector<char> bytes(source.size() * sizeof(float));
+  std::memcpy(bytes.data(), source.data(), bytes.size());
+  std::vector<char> out(transformed.getNumElements() * sizeof(float), 'x');
+  keratin::transformWeights(bytes, type, 2, 1, out);
+  std::vector<float> result(transformed.getNumElements());
+  std::memcpy(result.data(), out.data(), out.size());
+  // Of each piece the first tap, and the last one, which only the first has.
+  EXPECT_THAT(std::vector<float>(result.begin(), result.begin() + 4),
+              ElementsAre(1, 4, 16, 19));
+  EXPECT_THAT(std::vector<float>(result.end() - 4, result.end()),
+              ElementsAre(13, 0, 0, 0));
+}

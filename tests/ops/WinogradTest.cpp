@@ -18,16 +18,23 @@ struct Case {
   const char *padding;
   DType dtype = DType::Float32;
   bool knowsWeights = true; ///< constants; else an input
-  int64_t taps = 0;         ///< along the depth, if there is one
+  K::Shape window = {3, 3}; ///< [(depth,) rows, columns]
 };
+
+std::string nameOfWindow(const K::Shape &window) {
+  std::string name;
+  if (window != K::Shape{3, 3})
+    for (int64_t taps : window)
+      name += "_" + std::to_string(taps);
+  return name;
+}
 
 std::string nameOf(const Case &c) {
   std::string name = c.dtype == DType::Float64 ? "f64_" : "";
   for (int64_t extent : c.image)
     name += std::to_string(extent) + "x";
   return name + std::to_string(c.filters) + "_" + c.padding +
-         (c.knowsWeights ? "" : "_unknown") +
-         (c.taps ? "_" + std::to_string(c.taps) : "");
+         (c.knowsWeights ? "" : "_unknown") + nameOfWindow(c.window);
 }
 
 K::Tensor imagesOf(const Case &c, int64_t batch) {
@@ -37,14 +44,13 @@ K::Tensor imagesOf(const Case &c, int64_t batch) {
 }
 
 K::Shape windowOf(const Case &c) {
-  K::Shape shape = {3, 3, c.image.back(), c.filters};
-  if (c.taps)
-    shape.insert(shape.begin(), c.taps);
+  K::Shape shape = c.window;
+  shape.insert(shape.end(), {c.image.back(), c.filters});
   return shape;
 }
 
 K::Tensor convolution(const Case &c, const K::Tensor &x, const K::Tensor &g) {
-  if (c.taps)
+  if (c.window.size() == 3)
     return K::conv3d(x, g, {1, 1, 1}, c.padding, "channels_last");
   return K::conv2d(x, g, {1, 1}, c.padding, "channels_last");
 }
@@ -133,11 +139,18 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{2, 9, 7, 5}, 3, "valid", DType::Float32, false},
         Case{{1, 11, 10, 7}, 12, "same", DType::Float64, false},
         // With a depth, of which one place is left, and with one tap along it.
-        Case{{2, 5, 9, 7, 20}, 17, "same", DType::Float32, true, 3},
-        Case{{3, 4, 8, 9, 16}, 24, "valid", DType::Float32, true, 4},
-        Case{{2, 6, 13, 8, 5}, 33, "same", DType::Float32, true, 1},
-        Case{{1, 7, 11, 12, 18}, 20, "valid", DType::Float32, false, 2},
-        Case{{2, 3, 6, 10, 7}, 12, "same", DType::Float64, false, 3}),
+        Case{{2, 5, 9, 7, 20}, 17, "same", DType::Float32, true, {3, 3, 3}},
+        Case{{3, 4, 8, 9, 16}, 24, "valid", DType::Float32, true, {4, 3, 3}},
+        Case{{2, 6, 13, 8, 5}, 33, "same", DType::Float32, true, {1, 3, 3}},
+        Case{{1, 7, 11, 12, 18}, 20, "valid", DType::Float32, false, {2, 3, 3}},
+        Case{{2, 3, 6, 10, 7}, 12, "same", DType::Float64, false, {3, 3, 3}},
+        // In pieces, of which the last ones have fewer taps or as many.
+        Case{{1, 14, 11, 16}, 24, "same", DType::Float32, true, {5, 5}},
+        Case{{2, 12, 9, 21}, 17, "valid", DType::Float32, true, {4, 4}},
+        Case{{3, 17, 10, 6}, 40, "same", DType::Float32, true, {3, 7}},
+        Case{{2, 13, 14, 33}, 20, "valid", DType::Float32, true, {9, 6}},
+        Case{{1, 12, 13, 8}, 16, "same", DType::Float64, true, {7, 4}},
+        Case{{2, 4, 8, 9, 10}, 18, "same", DType::Float32, true, {3, 5, 4}}),
     [](const auto &info) { return nameOf(info.param); });
 
 //===----------------------------------------------------------------------===//
