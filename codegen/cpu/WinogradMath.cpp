@@ -27,7 +27,8 @@ static double power(double point, int exponent) {
 
 namespace {
 /// Sums and multiples of floats, or of vectors of them. A product and the sum
-/// that takes it may be one instruction, as in every contraction.
+/// that takes it may be one instruction: that of addTimes alone, for of two
+/// products LLVM takes one or the other, as the code around them happens to be.
 class Formula {
 public:
   Formula(OpBuilder &b, Location loc, Type type) : b(b), loc(loc), type(type) {}
@@ -39,11 +40,11 @@ public:
     return arith::SubFOp::create(b, loc, x, y, fused());
   }
   Value times(double factor, Value x) {
-    return arith::MulFOp::create(b, loc, x, constant(factor), fused());
+    return arith::MulFOp::create(b, loc, x, constant(factor));
   }
   /// factor * x + y
   Value addTimes(double factor, Value x, Value y) {
-    return add(times(factor, x), y);
+    return add(arith::MulFOp::create(b, loc, x, constant(factor), fused()), y);
   }
 
 private:
