@@ -36,8 +36,9 @@ void addOptimizationFlags(CLI::App &app, bool &optimize) {
 
 void addWinogradOption(CLI::App &app, std::string &winograd) {
   app.add_option("--winograd", winograd,
-                 "3x3 convolutions as products of transformed tiles: 2 "
-                 "(F(2x2,3x3)) or 4 (F(4x4,3x3)) wherever that applies")
+                 "convolutions of 3x3 windows and larger ones as products of "
+                 "transformed tiles: 2 (F(2x2,3x3)) or 4 (F(4x4,3x3)) wherever "
+                 "that applies")
       ->check(CLI::IsMember({"auto", "off", "2", "4"}))
       ->capture_default_str();
 }

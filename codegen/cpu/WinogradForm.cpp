@@ -74,11 +74,15 @@ bool WindowReader::readWindows(AffineMap map) {
   conv.tapDepth = rank == 5 ? loopAt(map, 0) : std::nullopt;
   conv.channels = extent(conv.channel);
   conv.filters = extent(conv.filter);
-  // Loops of one turn are not among the coordinates of the emitters.
   conv.tapRows = extent(conv.tapRow);
   conv.tapColumns = extent(conv.tapColumn);
-  return std::min(conv.tapRows, conv.tapColumns) >= 3 && conv.channels > 1 &&
-         conv.filters > 1;
+  // All pieces of a tile wait for products. Loops of one turn are not among the
+  // coordinates of the emitters.
+  constexpr int64_t mostPieces = 16;
+  return std::min(conv.tapRows, conv.tapColumns) >= 3 &&
+         std::max(conv.tapRows, conv.tapColumns) <= 3 * mostPieces &&
+         conv.piecesDown() * conv.piecesAcross() <= mostPieces &&
+         conv.channels > 1 && conv.filters > 1;
 }
 
 /// g[i, j, c, k]
@@ -105,7 +109,8 @@ bool WindowReader::readImages(AffineMap map) {
       root.getNumLoops() != rank + axes ||
       loopAt(map, rank - 1) != conv.filter ||
       map.isFunctionOfDim(conv.tapRow) || map.isFunctionOfDim(conv.tapColumn) ||
-      map.isFunctionOfDim(conv.channel))
+      map.isFunctionOfDim(conv.channel) ||
+      (conv.tapDepth && map.isFunctionOfDim(*conv.tapDepth)))
     return false;
   conv.row = *loopAt(map, rank - 3);
   conv.column = *loopAt(map, rank - 2);
@@ -133,7 +138,8 @@ bool WindowReader::readDepth(std::optional<unsigned> depth,
                              std::optional<unsigned> tap) {
   conv.depths = extent(*depth);
   conv.depthTaps = extent(*tap);
-  if (conv.depths < 1 || conv.depthTaps < 1)
+  constexpr int64_t mostTaps = 16;
+  if (conv.depths < 1 || conv.depthTaps < 1 || conv.depthTaps > mostTaps)
     return false;
   conv.depth = conv.depths > 1 ? depth : std::nullopt;
   conv.tapDepth = conv.depthTaps > 1 ? tap : std::nullopt;

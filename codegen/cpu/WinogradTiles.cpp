@@ -173,17 +173,19 @@ Position WindowTiles::pointOfWindow(int64_t i, int64_t j) {
 
 void WindowTiles::overPieces(llvm::function_ref<void(const Piece &)> body) {
   loop(kernel.index(0), kernel.index(conv.pieces()), 1, [&](Value number) {
-    Piece piece = {kernel.times(number, conv.channels), row, column};
-    // The innermost axis of those that are left.
-    auto next = [&](int64_t extent) {
-      Value all = kernel.index(extent);
+    Piece piece;
+    piece.firstChannel = kernel.times(number, conv.channels);
+    // Along the innermost axis of those that are left.
+    auto next = [&](int64_t pieces) {
+      Value all = kernel.index(pieces);
       Value at = kernel.over(number, all, /*rest=*/true);
       number = kernel.over(number, all, /*rest=*/false);
-      return at;
+      return kernel.times(at, 3);
     };
-    Value right = next(conv.piecesAcross()), down = next(conv.piecesDown());
-    piece.column = kernel.plus(column, kernel.times(right, 3));
-    piece.row = kernel.plus(row, kernel.times(down, 3));
+    piece.right = next(conv.piecesAcross());
+    piece.down = next(conv.piecesDown());
+    piece.column = kernel.plus(column, piece.right);
+    piece.row = kernel.plus(row, piece.down);
     reader.bind(conv.column, piece.column);
     reader.bind(conv.row, piece.row);
     if (conv.tapDepth)
@@ -279,9 +281,14 @@ void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
       point[conv.channel] = getAffineDimExpr(conv.channel, b.getContext());
       return readFactor(conv.input, point, width);
     };
+    TileCorner behind = next;
+    if (behind.row) {
+      behind.row = kernel.plus(behind.row, piece.down);
+      behind.column = kernel.plus(behind.column, piece.right);
+    }
     alongVectors(channels, conv.channels, [&](Value channel, unsigned width) {
       reader.bind(conv.channel, channel);
-      ahead.ask(next);
+      ahead.ask(behind);
       transformTo(inputs, number, kernel.plus(piece.firstChannel, channel),
                   size, emitInputTransform,
                   [&](int64_t i, int64_t j) { return read(i, j, width); });

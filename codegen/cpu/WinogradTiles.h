@@ -65,12 +65,13 @@ protected:
   /// The loops of the root at tap (i, j) of a window, with the depth, the
   /// channel and the filter as they are.
   Position pointOfWindow(int64_t i, int64_t j);
-  /// For each piece of a window, with the first of its channels among those of
-  /// all: its tap along the depth is bound, and where the tile at `row` and
-  /// `column` is that meets it.
+  /// A piece of a window: the first of its channels among those of all, how
+  /// many pixels behind the first piece it begins, and where what it meets of
+  /// the tile at `row` and `column` does.
   struct Piece {
-    Value firstChannel, row, column;
+    Value firstChannel, down, right, row, column;
   };
+  /// For each piece: its tap along the depth, row and column are bound.
   void overPieces(llvm::function_ref<void(const Piece &)> body);
   /// `value`, of the elements of a vector that there are, with zeros behind;
   /// and of a whole vector those elements.

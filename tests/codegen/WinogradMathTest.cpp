@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <numeric>
 
 using namespace mlir;
 using testing::DoubleEq;
@@ -51,21 +52,27 @@ TEST(TransformWindow, GoesBothWays) {
                                .5, 1, 1.5, .5, 1));
 }
 
-TEST(TransformWeights, PutsThePositionOutsideAndTheFiltersOfABlockInside) {
+/// Weights of `shape` that are 0, 1, 2 and so on, transformed for F(2x2, 3x3)
+/// in the order that transformedType gives them, which is `expected`.
+static std::vector<float> transformed(ArrayRef<int64_t> shape, int64_t block,
+                                      ArrayRef<int64_t> expected) {
   MLIRContext context;
-  auto type =
-      RankedTensorType::get({3, 3, 2, 3}, Builder(&context).getF32Type());
-  RankedTensorType transformed = keratin::transformedType(type, 2, 2);
-  EXPECT_EQ(transformed.getShape(), ArrayRef<int64_t>({16, 2, 2, 2}));
-  std::vector<float> source(size_t(3) * 3 * 2 * 3);
-  for (size_t index = 0; index < source.size(); ++index)
-    source[index] = float(index);
+  auto type = RankedTensorType::get(shape, Builder(&context).getF32Type());
+  RankedTensorType wanted = keratin::transformedType(type, 2, block);
+  EXPECT_EQ(wanted.getShape(), expected);
+  std::vector<float> source(type.getNumElements());
+  std::iota(source.begin(), source.end(), 0.F);
   std::vector<char> bytes(source.size() * sizeof(float));
   std::memcpy(bytes.data(), source.data(), bytes.size());
-  std::vector<char> out(transformed.getNumElements() * sizeof(float), 'x');
-  keratin::transformWeights(bytes, type, 2, 2, out);
-  std::vector<float> result(transformed.getNumElements());
+  std::vector<char> out(wanted.getNumElements() * sizeof(float), 'x');
+  keratin::transformWeights(bytes, type, 2, block, out);
+  std::vector<float> result(wanted.getNumElements());
   std::memcpy(result.data(), out.data(), out.size());
+  return result;
+}
+
+TEST(TransformWeights, PutsThePositionOutsideAndTheFiltersOfABlockInside) {
+  std::vector<float> result = transformed({3, 3, 2, 3}, 2, {16, 2, 2, 2});
   // The corners of a tile are the corners of the window, [channel][filter].
   EXPECT_THAT(std::vector<float>(result.begin(), result.begin() + 8),
               ElementsAre(0, 1, 3, 4, 2, 0, 5, 0));
@@ -74,20 +81,7 @@ TEST(TransformWeights, PutsThePositionOutsideAndTheFiltersOfABlockInside) {
 }
 
 TEST(TransformWeights, PutsTapsAlongTheDepthBesideEachOther) {
-  MLIRContext context;
-  Type f32 = Builder(&context).getF32Type();
-  auto type = RankedTensorType::get({2, 3, 3, 2, 3}, f32);
-  RankedTensorType transformed = keratin::transformedType(type, 2, 2);
-  EXPECT_EQ(transformed.getShape(), ArrayRef<int64_t>({16, 2, 4, 2}));
-  std::vector<float> source(size_t(2) * 3 * 3 * 2 * 3);
-  for (size_t index = 0; index < source.size(); ++index)
-    source[index] = float(index);
-  std::vector<char> bytes(source.size() * sizeof(float));
-  std::memcpy(bytes.data(), source.data(), bytes.size());
-  std::vector<char> out(transformed.getNumElements() * sizeof(float), 'x');
-  keratin::transformWeights(bytes, type, 2, 2, out);
-  std::vector<float> result(transformed.getNumElements());
-  std::memcpy(result.data(), out.data(), out.size());
+  std::vector<float> result = transformed({2, 3, 3, 2, 3}, 2, {16, 2, 4, 2});
   // The first corner of each window, of which the second begins at 54.
   EXPECT_THAT(
       std::vector<float>(result.begin(), result.begin() + 16),
@@ -95,23 +89,10 @@ TEST(TransformWeights, PutsTapsAlongTheDepthBesideEachOther) {
 }
 
 TEST(TransformWeights, CutsLargerWindowsInPieces) {
-  MLIRContext context;
-  auto type =
-      RankedTensorType::get({4, 5, 1, 1}, Builder(&context).getF32Type());
-  RankedTensorType transformed = keratin::transformedType(type, 2, 1);
-  EXPECT_EQ(transformed.getShape(), ArrayRef<int64_t>({16, 1, 4, 1}));
-  std::vector<float> source(size_t(4) * 5);
-  for (size_t index = 0; index < source.size(); ++index)
-    source[index] = float(index + 1);
-  std::vector<char> bytes(source.size() * sizeof(float));
-  std::memcpy(bytes.data(), source.data(), bytes.size());
-  std::vector<char> out(transformed.getNumElements() * sizeof(float), 'x');
-  keratin::transformWeights(bytes, type, 2, 1, out);
-  std::vector<float> result(transformed.getNumElements());
-  std::memcpy(result.data(), out.data(), out.size());
+  std::vector<float> result = transformed({4, 5, 1, 1}, 1, {16, 1, 4, 1});
   // Of each piece the first tap, and the last one, which only the first has.
   EXPECT_THAT(std::vector<float>(result.begin(), result.begin() + 4),
-              ElementsAre(1, 4, 16, 19));
+              ElementsAre(0, 3, 15, 18));
   EXPECT_THAT(std::vector<float>(result.end() - 4, result.end()),
-              ElementsAre(13, 0, 0, 0));
+              ElementsAre(12, 0, 0, 0));
 }
