@@ -85,19 +85,22 @@ inline std::vector<std::string> kernelOps(const backend::Function &function,
   return ops;
 }
 
+inline void expectSameBits(const Array &result, const Array &expected) {
+  ASSERT_EQ(result.byteSize(), expected.byteSize());
+  EXPECT_EQ(std::memcmp(result.data(), expected.data(),
+                        static_cast<size_t>(result.byteSize())),
+            0);
+}
+
 /// Numbers of threads that divide work evenly, and some that do not.
 inline void expectSameBitsOnThreads(backend::Function &function,
                                     const std::vector<Array> &inputs) {
   backend::set_num_threads(1);
   Array expected = function(inputs)[0];
   for (int threads : {2, 3, 7}) {
+    SCOPED_TRACE(std::to_string(threads) + " threads");
     backend::set_num_threads(threads);
-    Array result = function(inputs)[0];
-    ASSERT_EQ(result.byteSize(), expected.byteSize());
-    EXPECT_EQ(std::memcmp(result.data(), expected.data(),
-                          static_cast<size_t>(result.byteSize())),
-              0)
-        << threads << " threads";
+    expectSameBits(function(inputs)[0], expected);
   }
 }
 

@@ -116,6 +116,11 @@ TEST_P(Winograd, DoesNotDependOnThreads) {
       settings.winograd = form;
       function.configure(settings);
       expectSameBitsOnThreads(function, inputs);
+      // Code for one thread is other code.
+      Array expected = function(inputs)[0];
+      settings.threads = 1;
+      function.configure(settings);
+      expectSameBits(function(inputs)[0], expected);
     }
   }
 }
