@@ -18,9 +18,8 @@
 #define KERATIN_CODEGEN_CPU_WINOGRAD_H
 
 #include "codegen/cpu/TileEmitter.h"
+#include "codegen/cpu/WinogradMath.h"
 #include "passes/Pipelines.h"
-
-#include "llvm/Support/MathExtras.h"
 
 namespace keratin {
 
@@ -50,15 +49,12 @@ struct WindowConv {
   int64_t height, width, filters, channels;
   int64_t depths = 1, depthTaps = 1; ///< turns of d and of t
   int64_t tapRows, tapColumns;       ///< turns of i and of j
-  /// Of three taps, the last one maybe fewer.
-  int64_t piecesDown() const { return int64_t(llvm::divideCeil(tapRows, 3)); }
-  int64_t piecesAcross() const {
-    return int64_t(llvm::divideCeil(tapColumns, 3));
-  }
+  int64_t piecesDown() const { return piecesOf(tapRows); }
+  int64_t piecesAcross() const { return piecesOf(tapColumns); }
   int64_t pieces() const { return depthTaps * piecesDown() * piecesAcross(); }
   /// Those of one piece are side by side.
   int64_t pieceChannels() const { return pieces() * channels; }
-  /// Extents of x; all that is read of it where windows are not in pieces.
+  /// Extents of x, at least height + tapRows - 1 and width + tapColumns - 1.
   int64_t inputHeight, inputWidth;
   std::optional<int64_t> images; ///< one for each d, where n is known
   bool hasKnownWeights;          ///< constants

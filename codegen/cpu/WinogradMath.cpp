@@ -222,8 +222,8 @@ struct Windows {
     columns = shape[1];
     channels = shape[2];
     filters = shape[3];
-    down = llvm::divideCeil(rows, 3);
-    across = llvm::divideCeil(columns, 3);
+    down = piecesOf(rows);
+    across = piecesOf(columns);
   }
 
   int64_t depth, rows, columns, channels, filters, down, across;

@@ -20,8 +20,16 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace keratin {
+
+/// In how many pieces of three a window of so many taps along an axis is cut:
+/// the last one may have fewer. Pieces of a window are in row-major order, tap
+/// by tap along a depth.
+inline int64_t piecesOf(int64_t taps) {
+  return int64_t(llvm::divideCeil(taps, 3));
+}
 
 /// Emits `B^T x` for the m+2 floats or vectors of floats `x`.
 llvm::SmallVector<mlir::Value>
