@@ -156,6 +156,12 @@ struct CodeImage {
   bool isQuick = false; ///< little code, as CompileOptions::quick allows
 };
 
+/// A buffer of ktn_pages_take, of any content, for weights of such code: what
+/// each run reads from end to end lies in as few pages as can be. Null when
+/// there is no memory.
+std::unique_ptr<llvm::WritableMemoryBuffer>
+takePageBuffer(int64_t bytes, llvm::StringRef name);
+
 /// Code in this process, as long as this lives.
 class LoadedCode {
 public:

@@ -1,6 +1,7 @@
 //===- Compiled.cpp - a compiled model, in memory -------------------------===//
 #include "codegen/Compiled.h"
 
+#include "codegen/Compile.h"
 #include "codegen/Weights.h"
 #include "codegen/cpu/KernelCalls.h"
 
@@ -255,8 +256,7 @@ LogicalResult Compiled::finish(llvm::ArrayRef<ModuleVariable> variables) {
   if (partWeights.size() == 1 && variables.empty()) {
     weights = std::move(partWeights[0]);
   } else {
-    weights = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(
-        signature.weightsBytes, "weights", llvm::Align(KTN_ALIGNMENT));
+    weights = takePageBuffer(signature.weightsBytes, "weights");
     if (!weights)
       return emitError(loc) << "no memory for " << signature.weightsBytes
                             << " bytes of weights";

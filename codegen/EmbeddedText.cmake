@@ -10,6 +10,7 @@ file(READ ${RUNTIME}/Pool.c pool)
 file(READ ${RUNTIME}/Cpus.c cpus)
 file(READ ${RUNTIME}/Cpus.h cpus_header)
 file(READ ${RUNTIME}/Hash.c hash)
+file(READ ${RUNTIME}/Pages.c pages)
 file(READ ${RUNTIME}/Weights.c weights)
 file(WRITE ${OUTPUT} "#include \"codegen/EmbeddedText.h\"
 namespace keratin {
@@ -22,6 +23,7 @@ extern const llvm::StringRef embeddedPool = R\"~~~(${pool})~~~\";
 extern const llvm::StringRef embeddedCpus = R\"~~~(${cpus})~~~\";
 extern const llvm::StringRef embeddedCpusHeader = R\"~~~(${cpus_header})~~~\";
 extern const llvm::StringRef embeddedHash = R\"~~~(${hash})~~~\";
+extern const llvm::StringRef embeddedPages = R\"~~~(${pages})~~~\";
 extern const llvm::StringRef embeddedWeights = R\"~~~(${weights})~~~\";
 extern const llvm::StringRef embeddedMain = R\"~~~(${main})~~~\";
 extern const llvm::StringRef embeddedEmulation = R\"~~~(${emulation})~~~\";

@@ -20,6 +20,7 @@ extern const llvm::StringRef embeddedPool;          ///< runtime/Pool.c
 extern const llvm::StringRef embeddedCpus;          ///< runtime/Cpus.c
 extern const llvm::StringRef embeddedCpusHeader;    ///< runtime/Cpus.h
 extern const llvm::StringRef embeddedHash;          ///< runtime/Hash.c
+extern const llvm::StringRef embeddedPages;         ///< runtime/Pages.c
 extern const llvm::StringRef embeddedWeights;       ///< runtime/Weights.c
 extern const llvm::StringRef embeddedMain;          ///< runtime/Main.c
 extern const llvm::StringRef embeddedEmulation;     ///< codegen/Emulation.ll

@@ -242,6 +242,7 @@ Error linkProgram(StringRef path, StringRef name, int threads, StringRef object,
       {"Pool.c", embeddedPool},
       {"Cpus.c", embeddedCpus},
       {"Hash.c", embeddedHash},
+      {"Pages.c", embeddedPages},
       {"Weights.c", embeddedWeights},
       {"Cpus.h", embeddedCpusHeader},
       {"keratin/abi.h", embeddedAbiHeader},
@@ -253,12 +254,13 @@ Error linkProgram(StringRef path, StringRef name, int threads, StringRef object,
     if (Error error = sources.write(name, text))
       return error;
   std::string directory = sources.path.str().str();
-  return runProgram(
-      {*compiler, "-std=c11", "-O2", "-pthread", "-I" + directory,
-       ("-DKERATIN_MODEL=" + name + "_model_info").str(),
-       "-DKERATIN_THREADS=" + std::to_string(threads), directory + "/Main.c",
-       directory + "/Pool.c", directory + "/Cpus.c", directory + "/Hash.c",
-       directory + "/Weights.c", object.str(), "-o", path.str(), "-lm"});
+  return runProgram({*compiler, "-std=c11", "-O2", "-pthread", "-I" + directory,
+                     ("-DKERATIN_MODEL=" + name + "_model_info").str(),
+                     "-DKERATIN_THREADS=" + std::to_string(threads),
+                     directory + "/Main.c", directory + "/Pool.c",
+                     directory + "/Cpus.c", directory + "/Hash.c",
+                     directory + "/Pages.c", directory + "/Weights.c",
+                     object.str(), "-o", path.str(), "-lm"});
 }
 
 } // namespace keratin

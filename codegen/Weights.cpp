@@ -1,6 +1,7 @@
 //===- Weights.cpp - the constants of a model as one block of bytes -------===//
 #include "codegen/Weights.h"
 
+#include "codegen/Compile.h"
 #include "codegen/cpu/Packing.h"
 #include "codegen/cpu/PairPacking.h"
 #include "codegen/cpu/Weights24.h"
@@ -285,8 +286,7 @@ collectWeights(func::FuncOp function, int64_t bytes,
         << bytes << ", not a multiple of " << KTN_ALIGNMENT;
     return nullptr;
   }
-  auto blob = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(
-      bytes, "weights", llvm::Align(KTN_ALIGNMENT));
+  auto blob = takePageBuffer(bytes, "weights");
   if (!blob) {
     function.emitError("no memory for ") << bytes << " bytes of weights";
     return nullptr;

@@ -75,8 +75,7 @@ std::shared_ptr<llvm::MemoryBuffer> readFile(const std::string &path) {
   std::shared_ptr<llvm::WritableMemoryBuffer> buffer;
   if (!fs::status(*file, status) &&
       status.type() == fs::file_type::regular_file)
-    buffer = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(
-        status.getSize(), path, llvm::Align(KTN_ALIGNMENT));
+    buffer = takePageBuffer(static_cast<int64_t>(status.getSize()), path);
   size_t done = 0;
   while (buffer && done < buffer->getBufferSize()) {
     llvm::Expected<size_t> count =

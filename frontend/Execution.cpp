@@ -1,22 +1,19 @@
 //===- Execution.cpp - running of compiled code ---------------------------===//
 #include "Execution.h"
 
+#include "keratin/runtime.h"
+
 #include <algorithm>
-#include <new>
 
 namespace keratin::backend {
 
-static constexpr std::align_val_t arenaAlignment{KTN_ALIGNMENT};
-
-Arena::Arena(int64_t bytes)
-    : memory(::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)),
-                            arenaAlignment, std::nothrow)) {
+Arena::Arena(int64_t bytes) : memory(ktn_pages_take(bytes)), bytes(bytes) {
   if (!memory)
     throw Error("out of memory: an arena of " + std::to_string(bytes) +
                 " bytes");
 }
 
-Arena::~Arena() { ::operator delete(memory, arenaAlignment); }
+Arena::~Arena() { ktn_pages_release(memory, bytes); }
 
 static int64_t batchOf(const ktn_model_info_t &info) {
   return info.batch > 0 ? info.batch : 1;

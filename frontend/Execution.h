@@ -21,6 +21,7 @@ public:
 
 private:
   void *memory;
+  int64_t bytes;
 };
 
 /// Who is to run code.

@@ -110,14 +110,6 @@ static int write_file(const char *path, const void *data, size_t bytes) {
   return bad ? fail("cannot be written", path) : 0;
 }
 
-// Null for a negative size too.
-static void *allocate(int64_t bytes) {
-  if (bytes < 0)
-    return NULL;
-  size_t rounded = ((size_t)bytes + KTN_ALIGNMENT) / KTN_ALIGNMENT;
-  return aligned_alloc(KTN_ALIGNMENT, rounded * KTN_ALIGNMENT);
-}
-
 static int parse_count(const char *text, int64_t *out) {
   char *end;
   *out = strtoll(text, &end, 10);
@@ -217,7 +209,7 @@ static int prepare_tensors(const options_t *options, const void **inputs,
     const ktn_tensor_info_t *tensor = &KERATIN_MODEL.inputs[i];
     int64_t count = element_count(tensor, options->batch);
     int64_t bytes = count * element_bytes(tensor->dtype);
-    void *data = allocate(bytes);
+    void *data = ktn_pages_take(bytes);
     if (!data)
       return fail("out of memory", tensor->name);
     inputs[i] = data;
@@ -228,8 +220,8 @@ static int prepare_tensors(const options_t *options, const void **inputs,
   }
   for (int i = 0; i < KERATIN_MODEL.num_outputs; ++i) {
     const ktn_tensor_info_t *tensor = &KERATIN_MODEL.outputs[i];
-    outputs[i] = allocate(element_count(tensor, options->batch) *
-                          element_bytes(tensor->dtype));
+    outputs[i] = ktn_pages_take(element_count(tensor, options->batch) *
+                                element_bytes(tensor->dtype));
     if (!outputs[i])
       return fail("out of memory", tensor->name);
   }
@@ -273,8 +265,8 @@ int main(int argc, char **argv) {
       options.batch > (INT64_MAX / 2 - KERATIN_MODEL.arena_bytes[0]) /
                           KERATIN_MODEL.arena_bytes[1])
     return fail("out of memory", "arena");
-  void *arena = allocate(KERATIN_MODEL.arena_bytes[0] +
-                         options.batch * KERATIN_MODEL.arena_bytes[1]);
+  void *arena = ktn_pages_take(KERATIN_MODEL.arena_bytes[0] +
+                               options.batch * KERATIN_MODEL.arena_bytes[1]);
   if (!arena)
     return fail("out of memory", "arena");
   if (load_weights(&options, &weights) ||

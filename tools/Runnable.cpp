@@ -4,7 +4,6 @@
 #include "keratin/model.h"
 #include "keratin/runtime.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
@@ -233,14 +232,12 @@ static int64_t batchOf(const ktn_model_info_t &info,
 }
 
 Runner::Runner(const ktn_model_info_t &info, const std::vector<Array> &inputs)
-    : info(info), inputArrays(inputs), batchSize(batchOf(info, inputs)),
-      arena(nullptr, std::free) {
+    : info(info), inputArrays(inputs), batchSize(batchOf(info, inputs)) {
   ktn_status_t status = ktn_arena_bytes(&info, batchSize, &arenaSize);
   if (status != KTN_OK)
     throw Error("batch " + std::to_string(batchSize) + ": " +
                 ktn_status_name(status));
-  int64_t rounded = (arenaSize + KTN_ALIGNMENT - 1) / KTN_ALIGNMENT;
-  arena.reset(std::aligned_alloc(KTN_ALIGNMENT, rounded * KTN_ALIGNMENT));
+  arena = takePages(arenaSize);
   if (!arena)
     throw Error("no memory for an arena of " + std::to_string(arenaSize) +
                 " bytes");

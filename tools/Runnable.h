@@ -2,6 +2,8 @@
 #ifndef KERATIN_TOOLS_RUNNABLE_H
 #define KERATIN_TOOLS_RUNNABLE_H
 
+#include "Pages.h"
+
 #include "keratin/abi.h"
 #include "keratin/function.h"
 
@@ -58,7 +60,7 @@ private:
   std::vector<const void *> inputData;
   std::vector<void *> outputData;
   int64_t batchSize = 1, arenaSize = 0;
-  std::unique_ptr<void, void (*)(void *)> arena;
+  Pages arena;
 };
 
 } // namespace keratin

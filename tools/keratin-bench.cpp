@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "BenchKernels.h"
 #include "Machine.h"
+#include "Pages.h"
 #include "Report.h"
 
 #include "keratin/abi.h"
@@ -19,7 +20,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -30,10 +30,6 @@ namespace K = keratin::backend;
 using namespace keratin::tools;
 
 namespace {
-
-struct FreeArena {
-  void operator()(void *arena) const { std::free(arena); }
-};
 
 /// A compiled function with its buffers, so that a run is the kernels alone.
 class Runnable {
@@ -55,8 +51,7 @@ public:
     model = function.compiled(shapes);
     batch = model->batch == -1 ? 1 : model->batch;
     int64_t bytes = model->arena_bytes[0] + batch * model->arena_bytes[1];
-    arena.reset(std::aligned_alloc(KTN_ALIGNMENT,
-                                   (bytes + KTN_ALIGNMENT) & -KTN_ALIGNMENT));
+    arena = keratin::takePages(bytes);
   }
 
   bool run() {
@@ -71,7 +66,7 @@ private:
   std::vector<void *> outputs;
   const ktn_model_info_t *model;
   int64_t batch;
-  std::unique_ptr<void, FreeArena> arena;
+  keratin::Pages arena;
 };
 
 /// What a kernel took, for the table at the end.

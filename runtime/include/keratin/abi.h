@@ -91,6 +91,19 @@ typedef struct ktn_model_info_t {
 /// a cryptographic one. Any alignment; from any thread.
 uint64_t ktn_hash(const void *data, uint64_t size);
 
+/// Memory for an arena, a state or weights: `bytes` bytes, aligned to
+/// KTN_ALIGNMENT, of any content.
+///
+/// From 2 MiB on it begins at a large page, and the system is asked for such
+/// (transparent huge pages of Linux, where
+/// /sys/kernel/mm/transparent_hugepage/enabled says madvise or always). Null
+/// for a negative number and where there is none left. To be given back with
+/// ktn_pages_release. Safe to call from any thread.
+void *ktn_pages_take(int64_t bytes);
+
+/// Gives back what ktn_pages_take(bytes) gave. Null does nothing.
+void ktn_pages_release(void *pages, int64_t bytes);
+
 #ifdef __cplusplus
 }
 #endif
