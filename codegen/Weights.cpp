@@ -88,30 +88,36 @@ static FailureOr<ArrayRef<char>> bytesOf(ElementsAttr elements, ShapedType type,
   return ArrayRef<char>(copy);
 }
 
-/// The transforms that `packing`, `{block, winograd, type}`, asks for.
+/// The transforms that `packing`, `{axes, block, winograd, type}`, asks for.
 static LogicalResult copyTransformed(ElementsAttr elements,
                                      DictionaryAttr packing,
                                      MutableArrayRef<char> out) {
   auto m = packing.getAs<IntegerAttr>("winograd");
   auto block = packing.getAs<IntegerAttr>("block");
+  auto axes = packing.getAs<DenseI64ArrayAttr>("axes");
   auto typeAttr = packing.getAs<TypeAttr>("type");
   auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
                        : RankedTensorType();
-  if (!m || !block || !type || !type.hasStaticShape() || type.getRank() < 4 ||
-      type.getRank() > 5 || type.getNumElements() == 0 ||
+  if (!m || !block || !axes || !type || !type.hasStaticShape() ||
+      type.getRank() < 3 || type.getRank() > 5 || type.getNumElements() == 0 ||
+      axes.empty() || axes.size() > 2 || axes.asArrayRef().front() < 0 ||
+      axes.asArrayRef().back() > type.getRank() - 3 ||
+      (axes.size() == 2 && axes[0] >= axes[1]) ||
       !(type.getElementType().isF32() || type.getElementType().isF64() ||
         type.getElementType().isBF16()) ||
       (m.getInt() != 2 && m.getInt() != 4) || block.getInt() < 1 ||
       type.getNumElements() != elements.getNumElements())
     return failure();
+  WindowTransform transform = {m.getInt(),
+                               llvm::to_vector<2>(axes.asArrayRef())};
   if (block.getInt() > static_cast<int64_t>(out.size()) ||
-      !fills(transformedType(type, m.getInt(), block.getInt()), out))
+      !fills(transformedType(type, transform, block.getInt()), out))
     return failure();
   std::vector<char> copy;
   FailureOr<ArrayRef<char>> plain = bytesOf(elements, type, copy);
   if (failed(plain))
     return failure();
-  transformWeights(*plain, type, m.getInt(), block.getInt(), out);
+  transformWeights(*plain, type, transform, block.getInt(), out);
   return success();
 }
 

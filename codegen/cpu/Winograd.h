@@ -1,17 +1,18 @@
-//===- Winograd.h - convolutions of 3x3 windows by tiles --------*- C++ -*-===//
+//===- Winograd.h - convolutions by tiles -----------------------*- C++ -*-===//
 //
-// A convolution whose window moves by one, 3x3 or larger and of any depth, is
-// computed as
+// A convolution whose window moves by one along two axes, with three taps or
+// more, is computed as
 // F(m x m, 3x3) of codegen/cpu/WinogradMath.h: tiles of inputs are transformed,
 // each of the (m+2)^2 positions of a tile is one product [tiles x C] [C x K]
 // with weights that were transformed at compile time, or are by the kernel
 // where they are not known by then, and the products are transformed to m x m
 // outputs. The kernel goes over blocks of tiles whose transforms stay in the
-// second cache.
+// second cache. With one such axis it is F(m, 3), of tiles of m pixels.
 //
-// Known windows that are larger are cut in pieces of 3x3, with zeros where they
-// end before that. Pieces, and taps along the depth, are as many channels more:
-// products sum them up, and outputs are transformed once.
+// Known windows that are larger are cut in pieces of three taps, with zeros
+// where they end before that. Pieces, and taps along axes that are not
+// transformed, are as many channels more: products sum them up, and outputs are
+// transformed once. Places along those axes are images more.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_WINOGRAD_H
@@ -21,14 +22,34 @@
 #include "codegen/cpu/WinogradMath.h"
 #include "passes/Pipelines.h"
 
+#include "llvm/ADT/SmallVector.h"
+
 namespace keratin {
+
+/// An axis along which tiles are transformed: w + dilation * j for its loops w
+/// and j. One that is none has one place and one tap.
+struct TransformedAxis {
+  std::optional<unsigned> loop, tap;
+  int64_t extent = 1, taps = 1; ///< turns of the loops
+  int64_t dilation = 1;
+  int64_t inputExtent = 1; ///< at least extent + dilation * (taps - 1)
+  bool isThere() const { return loop.has_value(); }
+  int64_t pieces() const { return isThere() ? piecesOf(taps) : 1; }
+};
+
+/// Another one. Loops of one turn are none.
+struct OuterAxis {
+  std::optional<unsigned> loop, tap;
+  int64_t extent, taps;
+};
 
 /// A root that is a sum over windows of x: a convolution,
 ///
 ///     y[n, h, w, k] = sum over i, j, c of x[n, h + i, w + j, c] * g[i, j, c,
 ///     k]
 ///
-/// where n may be images and their depth, and c taps along it and channels,
+/// where h + i and w + j may be h + e i and w + f j, n may be images and places
+/// along other axes, and c channels and taps along those,
 ///
 ///     y[n, d, h, w, k] = sum over t, i, j, c of x[n, z(d, t), h + i, w + j, c]
 ///     * g[t, i, j, c, k]
@@ -42,28 +63,31 @@ namespace keratin {
 /// an axis is the number of its loop.
 struct WindowConv {
   mlir::OpOperand *input;
-  mlir::OpOperand *factor;                 ///< what meets it
-  std::optional<unsigned> image;           ///< n, where there is more than one
-  std::optional<unsigned> depth, tapDepth; ///< d and t, of more than one turn
-  unsigned row, column, filter, channel, tapRow, tapColumn;
-  int64_t height, width, filters, channels;
-  int64_t depths = 1, depthTaps = 1; ///< turns of d and of t
-  int64_t tapRows, tapColumns;       ///< turns of i and of j
-  int64_t piecesDown() const { return piecesOf(tapRows); }
-  int64_t piecesAcross() const { return piecesOf(tapColumns); }
-  int64_t pieces() const { return depthTaps * piecesDown() * piecesAcross(); }
+  mlir::OpOperand *factor;       ///< what meets it
+  std::optional<unsigned> image; ///< n, where there is more than one
+  TransformedAxis down, across; ///< h and w; only the latter where there is one
+  llvm::SmallVector<OuterAxis, 2> outer; ///< as z(d, t), from the outermost on
+  unsigned filter, channel;
+  int64_t filters, channels;
+  std::optional<int64_t>
+      images;           ///< with places along outer axes, if n is known
+  bool hasKnownWeights; ///< constants
+  llvm::SmallVector<int64_t, 2> weightAxes; ///< of g: those of `down`, `across`
+
+  /// Of all outer axes together.
+  int64_t outerPlaces() const;
+  int64_t outerTaps() const;
+  int64_t pieces() const {
+    return outerTaps() * down.pieces() * across.pieces();
+  }
   /// Those of one piece are side by side.
   int64_t pieceChannels() const { return pieces() * channels; }
-  /// Extents of x, at least height + tapRows - 1 and width + tapColumns - 1.
-  int64_t inputHeight, inputWidth;
-  std::optional<int64_t> images; ///< one for each d, where n is known
-  bool hasKnownWeights;          ///< constants
 };
 
 /// The tiles that it goes over.
 struct WindowTiling {
   WindowConv conv;
-  int64_t m;     ///< pixels of y in a tile along an axis
+  int64_t m;     ///< pixels of y in a tile along a transformed axis
   int64_t block; ///< tiles that are transformed before they are multiplied
   unsigned lanes;
   int64_t line;  ///< elements of a cache line
@@ -71,14 +95,27 @@ struct WindowTiling {
   /// What an image has at least whose lines are asked for tile by tile.
   int64_t farBytes;
 
-  int64_t points() const { return (m + 2) * (m + 2); }
+  /// Along an axis of a tile: of y, of the transforms, and of the window.
+  int64_t pixels(const TransformedAxis &axis) const {
+    return axis.isThere() ? m : 1;
+  }
+  int64_t positions(const TransformedAxis &axis) const {
+    return axis.isThere() ? m + 2 : 1;
+  }
+  static int64_t taps(const TransformedAxis &axis) {
+    return axis.isThere() ? 3 : 1;
+  }
+  int64_t points() const {
+    return positions(conv.down) * positions(conv.across);
+  }
   int64_t panelWidth() const { return int64_t(size.vectors) * lanes; }
-  int64_t tilesDown() const;
-  int64_t tilesAcross() const;
-  int64_t tilesOfImage() const { return tilesDown() * tilesAcross(); }
+  int64_t tilesAlong(const TransformedAxis &axis) const;
+  int64_t tilesOfImage() const {
+    return tilesAlong(conv.down) * tilesAlong(conv.across);
+  }
   /// Of all images, where their number is not known of one.
   int64_t knownTiles() const {
-    return tilesOfImage() * conv.images.value_or(conv.depths);
+    return tilesOfImage() * conv.images.value_or(conv.outerPlaces());
   }
   /// Whether every block is known to have all of its tiles.
   bool hasWholeBlocks() const { return knownTiles() % block == 0; }

@@ -6,21 +6,24 @@ using namespace mlir;
 
 namespace keratin {
 
-/// A point of the loops of the root, with `lane` and the tap along the depth as
-/// they are.
-Position TilesAhead::pointAt(AffineExpr image, AffineExpr depth, AffineExpr row,
-                             AffineExpr column) {
+/// A point of the loops of the root, with `lane` and the taps along outer axes
+/// as they are.
+Position TilesAhead::pointAt(const Place &place) {
   const WindowConv &conv = plan.conv;
   MLIRContext *context = root.getContext();
   Position point(root.getNumLoops(), getAffineConstantExpr(0, context));
-  if (conv.image)
-    point[*conv.image] = image;
-  if (conv.depth)
-    point[*conv.depth] = depth;
-  if (conv.tapDepth)
-    point[*conv.tapDepth] = getAffineDimExpr(*conv.tapDepth, context);
-  point[conv.row] = row;
-  point[conv.column] = column;
+  auto put = [&](std::optional<unsigned> loop, AffineExpr expr) {
+    if (loop)
+      point[*loop] = expr;
+  };
+  put(conv.image, place.image);
+  for (auto [axis, expr] : llvm::zip_equal(conv.outer, place.outer)) {
+    put(axis.loop, expr);
+    if (axis.tap)
+      put(axis.tap, getAffineDimExpr(*axis.tap, context));
+  }
+  put(conv.down.loop, place.row);
+  put(conv.across.loop, place.column);
   point[lane] = getAffineDimExpr(lane, context);
   return point;
 }
@@ -34,39 +37,63 @@ void TilesAhead::add(Pixels pixels) {
     far.push_back(std::move(pixels));
 }
 
-void TilesAhead::addFactor(OpOperand *factor, int64_t size, int64_t shared) {
+void TilesAhead::addInputs() {
+  const TransformedAxis &across = plan.conv.across;
+  addFactor(plan.conv.input, plan.positions(plan.conv.down),
+            plan.positions(across), /*shared=*/across.dilation == 1 ? 2 : 0);
+}
+
+void TilesAhead::addSlopes() {
+  addFactor(plan.conv.factor, plan.pixels(plan.conv.down),
+            plan.pixels(plan.conv.across), /*shared=*/0);
+}
+
+void TilesAhead::addFactor(OpOperand *factor, int64_t rows, int64_t columns,
+                           int64_t shared) {
   const WindowConv &conv = plan.conv;
   auto loop = [&](std::optional<unsigned> number) {
     return number ? getAffineDimExpr(*number, root.getContext()) : AffineExpr();
   };
-  Position point = pointAt(loop(conv.image), loop(conv.depth), loop(conv.row),
-                           loop(conv.column));
+  Place place = {
+      loop(conv.image), loop(conv.down.loop), loop(conv.across.loop), {}};
+  for (const OuterAxis &axis : conv.outer)
+    place.outer.push_back(loop(axis.loop));
   add({kernel.memrefOf(factor->get()),
-       atPoint(root.getMatchingIndexingMap(factor).getResults(), point), size,
-       shared, size, /*isWritten=*/false});
+       atPoint(root.getMatchingIndexingMap(factor).getResults(),
+               pointAt(place)),
+       rows, shared, columns, /*isWritten=*/false});
 }
 
 void TilesAhead::addOutputs(ArrayRef<Output> outputs) {
   const WindowConv &conv = plan.conv;
+  int64_t rows = plan.pixels(conv.down), columns = plan.pixels(conv.across);
+  auto dependsOn = [](const Access &access, const TransformedAxis &axis) {
+    return !axis.isThere() || access.dependsOn(*axis.loop);
+  };
   for (const Output &output : outputs)
-    add({output.destination, output.place, plan.m, 0, plan.m,
+    add({output.destination, output.place, rows, 0, columns,
          /*isWritten=*/true});
   for (const Access &access : readWithSums(kernel, root))
-    if (access.dependsOn(conv.row) && access.dependsOn(conv.column))
-      add({kernel.memrefOf(access.tensor), access.position, plan.m, 0, plan.m,
+    if (dependsOn(access, conv.down) && dependsOn(access, conv.across))
+      add({kernel.memrefOf(access.tensor), access.position, rows, 0, columns,
            /*isWritten=*/false});
 }
 
 void TilesAhead::ask(const TileCorner &corner) {
   // A first cache has room for few pixels beside what is transformed.
   constexpr int64_t lineBytes = 64, nearBytes = 8 << 10;
-  auto at = [&](Value first, int64_t offset) {
-    return reader.symbol(kernel.plus(first, kernel.index(offset)));
-  };
   auto where = [&](Value number) {
     return number ? reader.symbol(number) : AffineExpr();
   };
-  AffineExpr image = where(corner.image), depth = where(corner.depth);
+  auto at = [&](Value first, const TransformedAxis &axis, int64_t offset) {
+    return where(first
+                     ? kernel.plus(first, kernel.index(offset * axis.dilation))
+                     : first);
+  };
+  Place place;
+  place.image = where(corner.image);
+  for (Value number : corner.outer)
+    place.outer.push_back(where(number));
   for (const Pixels &pixels : far) {
     auto type = cast<MemRefType>(pixels.memref.getType());
     int64_t bytes = bytesOfElement(type) * type.getShape().back();
@@ -75,13 +102,12 @@ void TilesAhead::ask(const TileCorner &corner) {
     // Pixels of less than a line are in lines of others.
     int64_t step = std::max<int64_t>(lineBytes / bytes, 1);
     for (int64_t i = 0; i < pixels.rows; ++i)
-      for (int64_t j = pixels.begin; j < pixels.end; j += step)
-        reader.prefetch(
-            pixels.memref,
-            atPoint(pixels.position,
-                    pointAt(image, depth, at(corner.row, i),
-                            at(corner.column, j))),
-            /*ahead=*/0, /*width=*/1, pixels.isWritten, locality);
+      for (int64_t j = pixels.begin; j < pixels.end; j += step) {
+        place.row = at(corner.row, plan.conv.down, i);
+        place.column = at(corner.column, plan.conv.across, j);
+        reader.prefetch(pixels.memref, atPoint(pixels.position, pointAt(place)),
+                        /*ahead=*/0, /*width=*/1, pixels.isWritten, locality);
+      }
   }
 }
 

@@ -12,10 +12,11 @@
 
 namespace keratin {
 
-/// Where the first output of a tile is; `image` and `depth` where there are
-/// several.
+/// Where the first output of a tile is: its place along each loop of several
+/// turns, or null.
 struct TileCorner {
-  mlir::Value image, depth, row, column;
+  mlir::Value image, row, column;
+  llvm::SmallVector<mlir::Value, 2> outer;
 };
 
 /// What is asked for while tiles are transformed along `lane`, a loop of `root`
@@ -27,9 +28,9 @@ public:
       : kernel(kernel), reader(reader), root(root), plan(plan), lane(lane) {}
 
   /// The inputs of a tile that the one before has not read.
-  void addInputs() { addFactor(plan.conv.input, plan.m + 2, /*shared=*/2); }
+  void addInputs();
   /// The pixels of a tile, of what meets them.
-  void addSlopes() { addFactor(plan.conv.factor, plan.m, /*shared=*/0); }
+  void addSlopes();
   /// Where `outputs` go, and what is added to them.
   void addOutputs(llvm::ArrayRef<Output> outputs);
   bool empty() const { return far.empty(); }
@@ -49,10 +50,15 @@ private:
     bool isWritten;
   };
   void add(Pixels pixels);
-  /// Squares of `size` pixels, of which two tiles share `shared` columns.
-  void addFactor(mlir::OpOperand *factor, int64_t size, int64_t shared);
-  Position pointAt(mlir::AffineExpr image, mlir::AffineExpr depth,
-                   mlir::AffineExpr row, mlir::AffineExpr column);
+  /// `rows` by `columns` pixels, of which two tiles share `shared` columns.
+  void addFactor(mlir::OpOperand *factor, int64_t rows, int64_t columns,
+                 int64_t shared);
+  /// The expressions of a place along each loop.
+  struct Place {
+    mlir::AffineExpr image, row, column;
+    llvm::SmallVector<mlir::AffineExpr, 2> outer;
+  };
+  Position pointAt(const Place &place);
 
   Kernel &kernel;
   LaneReader &reader;

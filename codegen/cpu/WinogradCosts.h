@@ -41,8 +41,18 @@ protected:
   }
 
   int64_t costOfInputs(const WindowTiling &tiling, int64_t tiles) const {
-    return tiles * conv.pieces() * vectors(conv.channels) *
-           (tiling.m == 2 ? 120 : 400);
+    int64_t ofVector = conv.down.isThere() ? (tiling.m == 2 ? 120 : 400)
+                                           : (tiling.m == 2 ? 25 : 50);
+    return tiles * conv.pieces() * vectors(conv.channels) * ofVector;
+  }
+  /// Of the vectors of a tile of products, and of a window.
+  int64_t costOfOutputTile(const WindowTiling &tiling) const {
+    return conv.down.isThere() ? (tiling.m == 2 ? 80 : 240)
+                               : (tiling.m == 2 ? 20 : 40);
+  }
+  int64_t costOfWindow(const WindowTiling &tiling) const {
+    return conv.down.isThere() ? (tiling.m == 2 ? 60 : 160)
+                               : (tiling.m == 2 ? 15 : 25);
   }
 
   /// What all plans of `conv` have.

@@ -1,4 +1,4 @@
-//===- WinogradEmitter.cpp - convolutions of 3x3 windows by tiles ---------===//
+//===- WinogradEmitter.cpp - convolutions by tiles ------------------------===//
 //
 // In the ring of slices, slice p of the products overwrites slice p-1 of the
 // inputs, which has been multiplied by then:
@@ -53,7 +53,7 @@ private:
   void multiplyRows(Value point, Value panel, Value row, unsigned rows,
                     unsigned vectors);
   void transformOutputs(Value firstTile, Range tiles);
-  void ifInside(Value position, int64_t offset, int64_t reach, int64_t extent,
+  void ifInside(const TransformedAxis &axis, Value position, int64_t offset,
                 llvm::function_ref<void()> then);
   void finish(int64_t i, int64_t j, Value sum, unsigned width);
 
@@ -78,12 +78,14 @@ Value WinogradEmitter::slices(int64_t elements, Value scratch, Value begin) {
 Value WinogradEmitter::packedWeights() {
   Value tensor = conv.factor->get();
   auto type = cast<RankedTensorType>(tensor.getType());
-  RankedTensorType wanted = transformedType(type, plan.m, plan.panelWidth());
+  RankedTensorType wanted =
+      transformedType(type, {plan.m, conv.weightAxes}, plan.panelWidth());
   kernel.setPackedArgument(
       cast<BlockArgument>(tensor).getArgNumber(),
       MemRefType::get(wanted.getShape(), wanted.getElementType()),
       b.getDictionaryAttr(
-          {b.getNamedAttr("block", b.getI64IntegerAttr(plan.panelWidth())),
+          {b.getNamedAttr("axes", b.getDenseI64ArrayAttr(conv.weightAxes)),
+           b.getNamedAttr("block", b.getI64IntegerAttr(plan.panelWidth())),
            b.getNamedAttr("winograd", b.getI64IntegerAttr(plan.m))}));
   return kernel.memrefOf(tensor);
 }
@@ -196,7 +198,6 @@ void WinogradEmitter::emitInTurns() {
 /// last filter in its vector is zero: products of it are computed, and must not
 /// be slow.
 void WinogradEmitter::transformWeights(Range range) {
-  int64_t size = plan.m + 2, windowSize = 3;
   auto read = [&](int64_t i, int64_t j, unsigned width) {
     return withZeros(readFactor(conv.factor, pointOfWindow(i, j), width),
                      width);
@@ -206,14 +207,9 @@ void WinogradEmitter::transformWeights(Range range) {
     Value channels = kernel.index(conv.pieceChannels());
     Value panel = kernel.over(number, channels, /*rest=*/false);
     Value channel = kernel.over(number, channels, /*rest=*/true);
-    Value ofTap = channel;
-    if (conv.tapDepth) {
-      Value channels = kernel.index(conv.channels);
-      reader.bind(*conv.tapDepth,
-                  kernel.over(channel, channels, /*rest=*/false));
-      ofTap = kernel.over(channel, channels, /*rest=*/true);
-    }
-    reader.bind(conv.channel, ofTap);
+    Value ofTap = kernel.index(conv.channels);
+    bindOuterTaps(kernel.over(channel, ofTap, /*rest=*/false));
+    reader.bind(conv.channel, kernel.over(channel, ofTap, /*rest=*/true));
     Value first = kernel.times(panel, plan.panelWidth());
     Range filters = {first,
                      least(plus(first, plan.panelWidth()), conv.filters)};
@@ -221,7 +217,7 @@ void WinogradEmitter::transformWeights(Range range) {
       reader.bind(conv.filter, filter);
       Value column = arith::SubIOp::create(b, loc, filter, first);
       transform(
-          windowSize,
+          taps(),
           [&](OpBuilder &b, Location loc, ValueRange taps) {
             return emitWindowTransform(b, loc, taps, plan.m);
           },
@@ -230,8 +226,8 @@ void WinogradEmitter::transformWeights(Range range) {
             for (auto [j, value] : llvm::enumerate(row))
               vector::StoreOp::create(
                   b, loc, value, weights,
-                  ValueRange{kernel.index(i * size + int64_t(j)), panel,
-                             channel, column});
+                  ValueRange{kernel.index(i * positions().columns + int64_t(j)),
+                             panel, channel, column});
           });
     });
   });
@@ -337,7 +333,6 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
 //===----------------------------------------------------------------------===//
 
 void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
-  int64_t size = plan.m + 2;
   reader.setLane(conv.filter);
   TilesAhead ahead(kernel, reader, root, plan, conv.filter);
   ahead.addOutputs(outputs);
@@ -346,16 +341,17 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
       reader.bind(conv.filter, filter);
       ahead.ask(next);
       transform(
-          size, emitOutputTransform,
+          positions(), emitOutputTransform,
           [&](int64_t i, int64_t j) -> Value {
             return vector::LoadOp::create(
                 b, loc, vectorType, products,
-                ValueRange{kernel.index(i * size + j), number, filter});
+                ValueRange{kernel.index(i * positions().columns + j), number,
+                           filter});
           },
           [&](int64_t i, ValueRange sums) {
-            ifInside(row, i, plan.tilesDown() * plan.m, conv.height, [&] {
+            ifInside(conv.down, row, i, [&] {
               for (int64_t j = 0; j < plan.m; ++j)
-                ifInside(column, j, plan.tilesAcross() * plan.m, conv.width,
+                ifInside(conv.across, column, j,
                          [&] { finish(i, j, sums[j], width); });
             });
           });
@@ -363,12 +359,12 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
   });
 }
 
-/// What `then` emits is done for `position + offset < extent`, of tiles that
-/// reach to `reach`.
-void WinogradEmitter::ifInside(Value position, int64_t offset, int64_t reach,
-                               int64_t extent,
+/// What `then` emits is done where pixel `offset` of a tile at `position` is an
+/// output.
+void WinogradEmitter::ifInside(const TransformedAxis &axis, Value position,
+                               int64_t offset,
                                llvm::function_ref<void()> then) {
-  Value inside = isInside(position, offset, reach, extent);
+  Value inside = isInside(axis, position, offset);
   if (!inside)
     return then();
   auto condition = scf::IfOp::create(b, loc, inside, /*withElse=*/false);
@@ -380,17 +376,18 @@ void WinogradEmitter::ifInside(Value position, int64_t offset, int64_t reach,
 
 /// Computes and stores what follows from the output (i, j) of the tile.
 void WinogradEmitter::finish(int64_t i, int64_t j, Value sum, unsigned width) {
-  Position point;
-  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
-    AffineExpr expr = getAffineDimExpr(loop, b.getContext());
-    if (loop == conv.row)
-      expr = expr + i;
-    else if (loop == conv.column)
-      expr = expr + j;
-    else if (loop != conv.image && loop != conv.depth && loop != conv.filter)
-      expr = getAffineConstantExpr(0, b.getContext());
-    point.push_back(expr);
-  }
+  Position point(root.getNumLoops(), getAffineConstantExpr(0, b.getContext()));
+  auto keep = [&](std::optional<unsigned> loop) {
+    if (loop)
+      point[*loop] = getAffineDimExpr(*loop, b.getContext());
+  };
+  keep(conv.image);
+  for (const OuterAxis &axis : conv.outer)
+    keep(axis.loop);
+  keep(conv.filter);
+  if (conv.down.isThere())
+    point[*conv.down.loop] = pixelAt(conv.down, i);
+  point[*conv.across.loop] = pixelAt(conv.across, j);
   storeOutputs(reader, root, outputs, point, width, withoutRest(sum, width));
 }
 

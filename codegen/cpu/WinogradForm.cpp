@@ -1,14 +1,29 @@
-//===- WinogradForm.cpp - what is a sum over windows of 3x3 ---------------===//
+//===- WinogradForm.cpp - what is a sum over windows ----------------------===//
 #include "codegen/cpu/Winograd.h"
 #include "ir/FloatProducts.h"
 
 #include "llvm/Support/MathExtras.h"
 
-#include <utility>
+#include <limits>
 
 using namespace mlir;
 
 namespace keratin {
+
+int64_t WindowConv::outerPlaces() const {
+  uint64_t places = 1;
+  for (const OuterAxis &axis : outer)
+    places = llvm::SaturatingMultiply<uint64_t>(places, axis.extent);
+  return int64_t(
+      std::min<uint64_t>(places, std::numeric_limits<int64_t>::max()));
+}
+
+int64_t WindowConv::outerTaps() const {
+  int64_t taps = 1;
+  for (const OuterAxis &axis : outer)
+    taps *= axis.taps;
+  return taps;
+}
 
 namespace {
 /// Reads a root as a WindowConv.
@@ -21,13 +36,24 @@ public:
   std::optional<WindowConv> readGradient();
 
 private:
+  /// One that windows have, with its loops.
+  struct Axis {
+    unsigned loop, tap;
+    int64_t extent, taps;
+  };
+
   bool isSumOfProducts();
   bool haveType(Type element);
-  bool isOnePiece() const { return conv.tapRows == 3 && conv.tapColumns == 3; }
+  bool isOnePiece() const {
+    return conv.down.pieces() == 1 && conv.across.pieces() == 1;
+  }
   bool readWeights();
   bool readImages(AffineMap map);
   bool readWindows(AffineMap map);
-  bool readDepth(std::optional<unsigned> depth, std::optional<unsigned> tap);
+  std::optional<TransformedAxis> transformed(const Axis &axis, AffineExpr expr,
+                                             int64_t inputExtent);
+  void pickAxes();
+  bool hasFewPieces();
   bool readInput();
   bool isReadInOrder(OpOperand *operand, unsigned lane);
   bool canBeCounted();
@@ -37,6 +63,7 @@ private:
   Kernel &kernel;
   linalg::GenericOp root;
   WindowConv conv;
+  SmallVector<Axis, 3> axes;
 };
 } // namespace
 
@@ -62,30 +89,24 @@ bool WindowReader::haveType(Type element) {
   });
 }
 
-/// [i, j, c, k] of windows of 3 x 3 or more, or [t, i, j, c, k].
+/// [.., c, k] of windows with one to three axes. Loops of one turn are not
+/// among the coordinates of the emitters.
 bool WindowReader::readWindows(AffineMap map) {
   unsigned rank = map.getNumResults();
-  if (rank < 4 || rank > 5 || !map.isProjectedPermutation())
+  if (rank < 3 || rank > 5 || !map.isProjectedPermutation())
     return false;
-  conv.tapRow = *loopAt(map, rank - 4);
-  conv.tapColumn = *loopAt(map, rank - 3);
   conv.channel = *loopAt(map, rank - 2);
   conv.filter = *loopAt(map, rank - 1);
-  conv.tapDepth = rank == 5 ? loopAt(map, 0) : std::nullopt;
   conv.channels = extent(conv.channel);
   conv.filters = extent(conv.filter);
-  conv.tapRows = extent(conv.tapRow);
-  conv.tapColumns = extent(conv.tapColumn);
-  // All pieces of a tile wait for products. Loops of one turn are not among the
-  // coordinates of the emitters.
-  constexpr int64_t mostPieces = 16;
-  return std::min(conv.tapRows, conv.tapColumns) >= 3 &&
-         std::max(conv.tapRows, conv.tapColumns) <= 3 * mostPieces &&
-         conv.piecesDown() * conv.piecesAcross() <= mostPieces &&
-         conv.channels > 1 && conv.filters > 1;
+  axes.clear();
+  for (unsigned axis = 0; axis < rank - 2; ++axis) {
+    unsigned tap = *loopAt(map, axis);
+    axes.push_back({/*loop=*/0, tap, /*extent=*/0, extent(tap)});
+  }
+  return conv.channels > 1 && conv.filters > 1;
 }
 
-/// g[i, j, c, k]
 bool WindowReader::readWeights() {
   for (OpOperand *operand : root.getDpsInputOperands()) {
     auto argument = dyn_cast<BlockArgument>(operand->get());
@@ -96,84 +117,132 @@ bool WindowReader::readWeights() {
     conv.input = root.getDpsInputOperand(operand->getOperandNumber() == 0);
     conv.hasKnownWeights =
         bool(kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"));
-    return conv.hasKnownWeights || isOnePiece();
+    return true;
   }
   return false;
 }
 
-/// [n, h, w, k], where k is known, or [n, d, h, w, k] with a window that has a
-/// depth.
+/// [n, .., k] or [.., k] with as many axes as windows have.
 bool WindowReader::readImages(AffineMap map) {
-  unsigned rank = map.getNumResults(), axes = conv.tapDepth ? 4 : 3;
-  if (rank < axes || rank > axes + 1 || !map.isProjectedPermutation() ||
-      root.getNumLoops() != rank + axes ||
-      loopAt(map, rank - 1) != conv.filter ||
-      map.isFunctionOfDim(conv.tapRow) || map.isFunctionOfDim(conv.tapColumn) ||
-      map.isFunctionOfDim(conv.channel) ||
-      (conv.tapDepth && map.isFunctionOfDim(*conv.tapDepth)))
+  unsigned rank = map.getNumResults(), inner = unsigned(axes.size()) + 1;
+  if (rank < inner || rank > inner + 1 || !map.isProjectedPermutation() ||
+      root.getNumLoops() != rank + inner ||
+      loopAt(map, rank - 1) != conv.filter || map.isFunctionOfDim(conv.channel))
     return false;
-  conv.row = *loopAt(map, rank - 3);
-  conv.column = *loopAt(map, rank - 2);
-  conv.height = extent(conv.row);
-  conv.width = extent(conv.column);
-  if (conv.tapDepth &&
-      !readDepth(loopAt(map, rank - 4), std::exchange(conv.tapDepth, {})))
-    return false;
+  for (auto [number, axis] : llvm::enumerate(axes)) {
+    if (map.isFunctionOfDim(axis.tap))
+      return false;
+    axis.loop = *loopAt(map, rank - inner + unsigned(number));
+    axis.extent = extent(axis.loop);
+  }
   conv.image = std::nullopt;
-  conv.images = conv.depths;
-  if (rank > axes && extent(*loopAt(map, 0)) != 1) {
+  conv.images = 1;
+  if (rank > inner && extent(*loopAt(map, 0)) != 1) {
     conv.image = loopAt(map, 0);
     int64_t known = extent(*conv.image);
-    conv.images =
-        ShapedType::isDynamic(known)
-            ? std::nullopt
-            : std::optional<int64_t>(
-                  llvm::SaturatingMultiply<uint64_t>(known, conv.depths));
+    conv.images = ShapedType::isDynamic(known) ? std::nullopt
+                                               : std::optional<int64_t>(known);
   }
-  return conv.height > 1 && conv.width > 1 && conv.images.value_or(1) > 0;
+  return conv.images.value_or(1) > 0;
 }
 
-/// The loops d and t, of which those of one turn are no coordinates.
-bool WindowReader::readDepth(std::optional<unsigned> depth,
-                             std::optional<unsigned> tap) {
-  conv.depths = extent(*depth);
-  conv.depthTaps = extent(*tap);
+/// `axis` where it has pixels and taps for tiles, and windows move by one.
+std::optional<TransformedAxis> WindowReader::transformed(const Axis &axis,
+                                                         AffineExpr expr,
+                                                         int64_t inputExtent) {
+  if (axis.extent < 2 || axis.taps < 3)
+    return std::nullopt;
+  MLIRContext *context = root.getContext();
+  AffineExpr loop = getAffineDimExpr(axis.loop, context);
+  AffineExpr tap = getAffineDimExpr(axis.tap, context);
+  TransformedAxis result;
+  result.loop = axis.loop;
+  result.tap = axis.tap;
+  result.extent = axis.extent;
+  result.taps = axis.taps;
+  result.inputExtent = inputExtent;
+  auto dilation = dyn_cast<AffineConstantExpr>(
+      canonical(expr - loop).replace(tap, getAffineConstantExpr(1, context)));
+  if (!dilation || dilation.getValue() < 1)
+    return std::nullopt;
+  result.dilation = dilation.getValue();
+  bool isFound = canonical(expr) == canonical(loop + tap * result.dilation) &&
+                 (inputExtent - axis.extent) / result.dilation >= axis.taps - 1;
+  return isFound ? std::optional(result) : std::nullopt;
+}
+
+/// The last two axes of tiles, of those that can be, in `down` and `across`.
+void WindowReader::pickAxes() {
+  AffineMap map = root.getMatchingIndexingMap(conv.input);
+  auto type = cast<RankedTensorType>(conv.input->get().getType());
+  SmallVector<TransformedAxis, 3> found;
+  SmallVector<int64_t, 3> numbers;
+  conv.outer.clear();
+  for (auto [number, axis] : llvm::enumerate(axes)) {
+    std::optional<TransformedAxis> along;
+    for (auto [position, expr] : llvm::enumerate(map.getResults()))
+      if (!along)
+        along = transformed(axis, expr, type.getDimSize(position));
+    if (!along)
+      continue;
+    found.push_back(*along);
+    numbers.push_back(int64_t(number));
+  }
+  conv.weightAxes.assign(numbers.end() - std::min<size_t>(numbers.size(), 2),
+                         numbers.end());
+  conv.across = found.empty() ? TransformedAxis() : found.back();
+  conv.down = found.size() < 2 ? TransformedAxis() : found[found.size() - 2];
+  auto several = [](unsigned loop, int64_t turns) {
+    return turns > 1 ? std::optional(loop) : std::nullopt;
+  };
+  for (auto [number, axis] : llvm::enumerate(axes))
+    if (!llvm::is_contained(conv.weightAxes, number))
+      conv.outer.push_back({several(axis.loop, axis.extent),
+                            several(axis.tap, axis.taps), axis.extent,
+                            axis.taps});
+}
+
+/// All pieces of a tile wait for products.
+bool WindowReader::hasFewPieces() {
+  int64_t most = conv.down.isThere() ? 16 : 96;
   constexpr int64_t mostTaps = 16;
-  if (conv.depths < 1 || conv.depthTaps < 1 || conv.depthTaps > mostTaps)
-    return false;
-  conv.depth = conv.depths > 1 ? depth : std::nullopt;
-  conv.tapDepth = conv.depthTaps > 1 ? tap : std::nullopt;
-  return true;
+  for (const OuterAxis &axis : conv.outer)
+    if (axis.extent < 1 || axis.taps < 1 || axis.taps > mostTaps)
+      return false;
+  return conv.outerTaps() <= mostTaps &&
+         std::max(conv.down.taps, conv.across.taps) <= 3 * most &&
+         conv.down.pieces() * conv.across.pieces() <= most;
 }
 
 /// x[n, z(d, t), h + i, w + j, c]
 bool WindowReader::readInput() {
-  AffineMap map = root.getMatchingIndexingMap(conv.input);
-  auto type = cast<RankedTensorType>(conv.input->get().getType());
+  pickAxes();
+  if (!conv.across.isThere() || !hasFewPieces())
+    return false;
+  if (conv.images)
+    conv.images = int64_t(
+        llvm::SaturatingMultiply<uint64_t>(*conv.images, conv.outerPlaces()));
   MLIRContext *context = root.getContext();
-  auto sum = [&](unsigned one, unsigned other) {
-    return canonical(getAffineDimExpr(one, context) +
-                     getAffineDimExpr(other, context));
-  };
-  unsigned seen = 0;
-  for (auto [position, expr] : llvm::enumerate(map.getResults())) {
-    if (canonical(expr) == sum(conv.row, conv.tapRow)) {
-      conv.inputHeight = type.getDimSize(position);
-      seen |= 1;
-    } else if (canonical(expr) == sum(conv.column, conv.tapColumn)) {
-      conv.inputWidth = type.getDimSize(position);
-      seen |= 2;
-    } else if (expr == getAffineDimExpr(conv.channel, context)) {
-      seen |= 4;
-    } else if (llvm::any_of(
-                   ArrayRef{conv.row, conv.column, conv.filter, conv.tapRow,
-                            conv.tapColumn, conv.channel},
-                   [&](unsigned loop) { return expr.isFunctionOfDim(loop); })) {
-      return false;
+  SmallVector<unsigned> loops = {conv.filter, conv.channel};
+  SmallVector<AffineExpr> known = {getAffineDimExpr(conv.channel, context)};
+  for (const TransformedAxis &axis : {conv.down, conv.across})
+    if (axis.isThere()) {
+      loops.append({*axis.loop, *axis.tap});
+      known.push_back(
+          canonical(getAffineDimExpr(*axis.loop, context) +
+                    getAffineDimExpr(*axis.tap, context) * axis.dilation));
     }
+  size_t seen = 0;
+  AffineMap map = root.getMatchingIndexingMap(conv.input);
+  for (AffineExpr expr : map.getResults()) {
+    if (llvm::is_contained(known, canonical(expr)))
+      ++seen;
+    else if (llvm::any_of(loops, [&](unsigned loop) {
+               return expr.isFunctionOfDim(loop);
+             }))
+      return false;
   }
-  return seen == 7 && conv.inputHeight >= conv.height + conv.tapRows - 1 &&
-         conv.inputWidth >= conv.width + conv.tapColumns - 1;
+  return seen == known.size();
 }
 
 /// Whether neighbours along `lane` are neighbours in memory.
@@ -189,11 +258,11 @@ bool WindowReader::isReadInOrder(OpOperand *operand, unsigned lane) {
 bool WindowReader::canBeCounted() {
   constexpr double mostChannels = 1 << 24;
   constexpr double mostProducts = 1e15;
-  double channels = double(conv.depthTaps) * double(conv.tapRows) *
-                    double(conv.tapColumns) * double(conv.channels);
-  double products = double(conv.images.value_or(conv.depths)) *
-                    double(conv.height) * double(conv.width) * channels *
-                    double(conv.filters);
+  double channels = double(conv.outerTaps()) * double(conv.down.taps) *
+                    double(conv.across.taps) * double(conv.channels);
+  double products = double(conv.images.value_or(conv.outerPlaces())) *
+                    double(conv.down.extent) * double(conv.across.extent) *
+                    channels * double(conv.filters);
   return std::max(channels, double(conv.filters)) <= mostChannels &&
          products <= mostProducts;
 }
@@ -201,8 +270,9 @@ bool WindowReader::canBeCounted() {
 std::optional<WindowConv> WindowReader::readConvolution() {
   OpOperand *output = root.getDpsInitOperand(0);
   if (isSumOfProducts() && readWeights() &&
-      root.getNumReductionLoops() == (conv.tapDepth ? 4U : 3U) &&
+      root.getNumReductionLoops() == axes.size() + 1 &&
       readImages(root.getMatchingIndexingMap(output)) && readInput() &&
+      (conv.hasKnownWeights || isOnePiece()) &&
       isReadInOrder(conv.input, conv.channel) && canBeCounted())
     return conv;
   return std::nullopt;
@@ -210,15 +280,15 @@ std::optional<WindowConv> WindowReader::readConvolution() {
 
 std::optional<WindowConv> WindowReader::readGradient() {
   OpOperand *output = root.getDpsInitOperand(0);
-  if (!isSumOfProducts() || root.getNumParallelLoops() != 4 ||
-      !readWindows(root.getMatchingIndexingMap(output)) || conv.tapDepth ||
-      !isOnePiece())
+  if (!isSumOfProducts() || !readWindows(root.getMatchingIndexingMap(output)) ||
+      root.getNumParallelLoops() != axes.size() + 2)
     return std::nullopt;
   conv.hasKnownWeights = false;
   for (OpOperand *operand : root.getDpsInputOperands()) {
     conv.factor = operand;
     conv.input = root.getDpsInputOperand(operand->getOperandNumber() == 0);
     if (readImages(root.getMatchingIndexingMap(operand)) && readInput() &&
+        isOnePiece() && conv.outerTaps() == 1 &&
         isReadInOrder(conv.input, conv.channel) &&
         isReadInOrder(conv.factor, conv.filter) && canBeCounted())
       return conv;

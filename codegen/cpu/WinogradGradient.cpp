@@ -163,19 +163,27 @@ Value GradientEmitter::both(Value left, Value right) {
 
 /// That of pixel (i, j) of the tile; zero outside of the image.
 Value GradientEmitter::readSlope(int64_t i, int64_t j, unsigned width) {
-  Value down = isInside(row, i, plan.tilesDown() * plan.m, conv.height);
-  Value right = isInside(column, j, plan.tilesAcross() * plan.m, conv.width);
+  Value down = isInside(conv.down, row, i);
+  Value right = isInside(conv.across, column, j);
   Position point(root.getNumLoops(), getAffineConstantExpr(0, b.getContext()));
-  if (conv.image)
-    point[*conv.image] = getAffineDimExpr(*conv.image, b.getContext());
-  auto place = [&](unsigned loop, Value start, int64_t offset, bool isKnown,
-                   int64_t extent) {
-    return isKnown ? getAffineDimExpr(loop, b.getContext()) + offset
-                   : reader.symbol(least(plus(start, offset), extent - 1));
+  auto keep = [&](std::optional<unsigned> loop) {
+    if (loop)
+      point[*loop] = getAffineDimExpr(*loop, b.getContext());
   };
-  point[conv.row] = place(conv.row, row, i, !down, conv.height);
-  point[conv.column] = place(conv.column, column, j, !right, conv.width);
-  point[conv.filter] = getAffineDimExpr(conv.filter, b.getContext());
+  keep(conv.image);
+  for (const OuterAxis &axis : conv.outer)
+    keep(axis.loop);
+  keep(conv.filter);
+  auto place = [&](const TransformedAxis &axis, Value start, int64_t offset,
+                   bool isKnown) {
+    if (axis.isThere())
+      point[*axis.loop] =
+          isKnown ? pixelAt(axis, offset)
+                  : reader.symbol(least(plus(start, offset * axis.dilation),
+                                        axis.extent - 1));
+  };
+  place(conv.down, row, i, !down);
+  place(conv.across, column, j, !right);
   Value value = withZeros(readFactor(conv.factor, point, width), width);
   Value isThere = both(down, right);
   if (!isThere)
@@ -192,7 +200,7 @@ void GradientEmitter::transformSlopes(Value firstTile, Range tiles) {
     alongVectors(conv.filters, [&](Value filter, unsigned width) {
       reader.bind(conv.filter, filter);
       ahead.ask(next);
-      transformTo(slopes, number, filter, plan.m, emitSlopeTransform,
+      transformTo(slopes, number, filter, pixels(), emitSlopeTransform,
                   [&](int64_t i, int64_t j) { return readSlope(i, j, width); });
     });
   });
@@ -290,14 +298,14 @@ void GradientEmitter::multiplyRows(ArrayRef<Value> place, Value channel,
 
 /// Transforms the sums of `channels`, and computes and stores what follows.
 void GradientEmitter::finish(Range channels) {
-  int64_t size = plan.m + 2;
   reader.setLane(conv.filter);
   auto load = [&](int64_t i, int64_t j, Value channel, Value filter) {
     Value sum;
     for (int64_t group = 0; group < plan.groups; ++group) {
       Value ofGroup = vector::LoadOp::create(
           b, loc, vectorType, sums,
-          ValueRange{kernel.index(group), kernel.index(i * size + j), channel,
+          ValueRange{kernel.index(group),
+                     kernel.index(i * positions().columns + j), channel,
                      filter});
       sum = sum ? Value(arith::AddFOp::create(b, loc, sum, ofGroup)) : ofGroup;
     }
@@ -308,7 +316,7 @@ void GradientEmitter::finish(Range channels) {
     alongVectors(conv.filters, [&](Value filter, unsigned width) {
       reader.bind(conv.filter, filter);
       transform(
-          size, emitWindowSums,
+          positions(), emitWindowSums,
           [&](int64_t i, int64_t j) { return load(i, j, channel, filter); },
           [&](int64_t i, ValueRange row) {
             for (auto [j, value] : llvm::enumerate(row))

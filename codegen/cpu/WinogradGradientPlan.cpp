@@ -55,8 +55,8 @@ TileSize GradientPlanner::tile() const {
 
 /// The convolution's products, at some nine tenths of the peak.
 int64_t GradientPlanner::costOfSums() const {
-  return images() * conv.height * conv.width * 10 * conv.channels *
-         vectors(conv.filters);
+  return images() * conv.down.extent * conv.across.extent * conv.down.taps *
+         conv.across.taps * conv.channels * vectors(conv.filters) * 10 / 9;
 }
 
 /// As many groups as blocks, up to eight, and few where their sums are large.
@@ -77,7 +77,9 @@ int64_t GradientPlanner::costOf(const GradientPlan &plan) const {
   auto blocks = int64_t(llvm::divideCeil(tiles, plan.block));
   int64_t products = plan.points() * (tiles + blocks * stepsOfEnds) *
                      productCost(conv.channels, columns, plan.size);
-  int64_t slopes = tiles * columns * (plan.m == 2 ? 80 : 300);
+  int64_t slopes = tiles * columns *
+                   (conv.down.isThere() ? (plan.m == 2 ? 80 : 300)
+                                        : (plan.m == 2 ? 20 : 45));
   int64_t ends = conv.channels * columns * (plan.points() * (plan.groups + 2));
   // Transforms are written and read, as sums are in each block, of which half
   // hides behind products.

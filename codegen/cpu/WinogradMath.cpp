@@ -184,73 +184,102 @@ SmallVector<Value> emitWindowSums(OpBuilder &b, Location loc, ValueRange x) {
   return result;
 }
 
-/// Windows side by side: element `tap` of that in lane l is g[tap * lanes + l].
+/// Windows of three taps side by side, to those of the points of `matrix`:
+/// element `tap` of that in lane l is g[tap * stride + l].
 template <int64_t lanes>
-static void transformLanes(int64_t m, const double *g, double *out) {
-  ArrayRef<WindowRow> matrix = windowMatrix(m);
-  int64_t size = m + 2;
-  for (int64_t i = 0; i < size; ++i) {
-    const double *of = matrix[i].tap;
+static void transformLine(ArrayRef<WindowRow> matrix, const double *g,
+                          int64_t stride, double *out) {
+  for (const auto &[tap] : matrix) {
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      out[lane] = g[lane] * tap[0] + g[stride + lane] * tap[1] +
+                  g[2 * stride + lane] * tap[2];
+    out += lanes;
+  }
+}
+
+/// The same of windows of 3 x 3.
+template <int64_t lanes>
+static void transformSquare(ArrayRef<WindowRow> matrix, const double *g,
+                            double *out) {
+  for (const WindowRow &of : matrix) {
     double row[3 * lanes];
-    for (int64_t at = 0; at < 3 * lanes; ++at)
-      row[at] =
-          of[0] * g[at] + of[1] * g[3 * lanes + at] + of[2] * g[6 * lanes + at];
-    for (int64_t j = 0; j < size; ++j) {
-      const double *along = matrix[j].tap;
-      for (int64_t lane = 0; lane < lanes; ++lane)
-        out[(i * size + j) * lanes + lane] = row[lane] * along[0] +
-                                             row[lanes + lane] * along[1] +
-                                             row[2 * lanes + lane] * along[2];
-    }
+    transformLine<3 * lanes>(of, g, 3 * lanes, row);
+    transformLine<lanes>(matrix, row, lanes, out);
+    out += int64_t(matrix.size()) * lanes;
   }
 }
 
 void transformWindow(int64_t m, ArrayRef<double> g,
                      MutableArrayRef<double> out) {
-  transformLanes<1>(m, g.data(), out.data());
+  transformSquare<1>(windowMatrix(m), g.data(), out.data());
 }
 
 namespace {
-/// Weights [depth x] rows x columns x channels x filters, and in how many
-/// pieces of 3 x 3 those windows are.
-struct Windows {
-  explicit Windows(RankedTensorType type) {
-    ArrayRef<int64_t> shape = type.getShape();
-    depth = shape.size() == 5 ? shape.front() : 1;
-    shape = shape.take_back(4);
-    rows = shape[0];
-    columns = shape[1];
-    channels = shape[2];
-    filters = shape[3];
-    down = piecesOf(rows);
-    across = piecesOf(columns);
+/// Weights of windows x channels x filters, and in which pieces those windows
+/// are.
+class Windows {
+public:
+  Windows(RankedTensorType type, ArrayRef<int64_t> transformed)
+      : taps(type.getShape().drop_back(2)), transformed(transformed) {
+    ArrayRef<int64_t> inner = type.getShape().take_back(2);
+    channels = inner[0];
+    filters = inner[1];
   }
 
-  int64_t depth, rows, columns, channels, filters, down, across;
-  int64_t pieces() const { return depth * down * across; }
-  /// Where tap (i, j) of a piece has its filters of a channel; null where the
-  /// window has ended.
-  std::optional<int64_t> filtersOf(int64_t piece, int64_t i, int64_t j,
-                                   int64_t channel) const {
-    int64_t row = piece / across % down * 3 + i;
-    int64_t column = piece % across * 3 + j;
-    if (row >= rows || column >= columns)
-      return std::nullopt;
-    int64_t tap = (piece / across / down * rows + row) * columns + column;
-    return (tap * channels + channel) * filters;
+  int64_t channels, filters;
+  int64_t pieces() const {
+    int64_t pieces = 1;
+    for (size_t axis = 0; axis < taps.size(); ++axis)
+      pieces *= piecesAlong(axis);
+    return pieces;
   }
+  /// Where tap `offset` of a piece, in row-major order, has its filters of a
+  /// channel; null where the window has ended.
+  std::optional<int64_t> filtersOf(int64_t piece, int64_t offset,
+                                   int64_t channel) const;
+
+private:
+  int64_t piecesAlong(size_t axis) const {
+    return llvm::is_contained(transformed, axis) ? piecesOf(taps[axis])
+                                                 : taps[axis];
+  }
+
+  ArrayRef<int64_t> taps, transformed;
 };
 } // namespace
 
-RankedTensorType transformedType(RankedTensorType type, int64_t m,
+std::optional<int64_t> Windows::filtersOf(int64_t piece, int64_t offset,
+                                          int64_t channel) const {
+  SmallVector<int64_t, 3> place(taps.size());
+  for (int64_t axis : llvm::reverse(transformed)) {
+    place[axis] = piece % piecesAlong(axis) * 3 + offset % 3;
+    piece /= piecesAlong(axis);
+    offset /= 3;
+  }
+  for (size_t axis = taps.size(); axis-- > 0;)
+    if (!llvm::is_contained(transformed, axis)) {
+      place[axis] = piece % taps[axis];
+      piece /= taps[axis];
+    }
+  int64_t tap = 0;
+  for (auto [at, extent] : llvm::zip_equal(place, taps)) {
+    if (at >= extent)
+      return std::nullopt;
+    tap = tap * extent + at;
+  }
+  return (tap * channels + channel) * filters;
+}
+
+RankedTensorType transformedType(RankedTensorType type,
+                                 const WindowTransform &transform,
                                  int64_t block) {
-  Windows windows(type);
+  Windows windows(type, transform.axes);
   auto blocks = int64_t(llvm::divideCeil(windows.filters, block));
   Type element = type.getElementType();
   if (element.isBF16())
     element = Float32Type::get(type.getContext());
   return RankedTensorType::get(
-      {(m + 2) * (m + 2), blocks, windows.pieces() * windows.channels, block},
+      {transform.points(), blocks, windows.pieces() * windows.channels, block},
       element);
 }
 
@@ -266,24 +295,27 @@ struct Bf16 {
 
 /// Weights of `From`, transformed to `T`.
 template <typename T, typename From = T>
-static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
-                        int64_t block, MutableArrayRef<char> destination) {
-  Windows all(type);
+static void transformAs(ArrayRef<char> source, RankedTensorType type,
+                        const WindowTransform &transform, int64_t block,
+                        MutableArrayRef<char> destination) {
+  Windows all(type, transform.axes);
   int64_t channels = all.pieces() * all.channels, filters = all.filters;
   int64_t blocks = llvm::divideCeil(filters, block);
   constexpr int64_t lanes = 8;
+  bool isSquare = transform.axes.size() == 2;
+  ArrayRef<WindowRow> matrix = windowMatrix(transform.m);
   double windows[9 * lanes] = {};
-  SmallVector<double> transformed((m + 2) * (m + 2) * lanes);
+  SmallVector<double> transformed(transform.points() * lanes);
   From weights[lanes];
   T rounded[lanes];
   auto element = [](int64_t index) { return size_t(index) * sizeof(T); };
   for (int64_t c = 0; c < channels; ++c)
     for (int64_t k = 0, count; k < filters; k += count) {
       count = std::min({lanes, filters - k, block - k % block});
-      for (int64_t tap = 0; tap < 9; ++tap) {
+      for (int64_t tap = 0; tap < (isSquare ? 9 : 3); ++tap) {
         double *out = &windows[tap * lanes];
         std::optional<int64_t> first =
-            all.filtersOf(c / all.channels, tap / 3, tap % 3, c % all.channels);
+            all.filtersOf(c / all.channels, tap, c % all.channels);
         if (!first) {
           std::fill(out, out + lanes, 0);
           continue;
@@ -292,8 +324,11 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
                     size_t(count) * sizeof(From));
         std::copy(weights, weights + count, out);
       }
-      transformLanes<lanes>(m, windows, transformed.data());
-      for (int64_t point = 0; point < (m + 2) * (m + 2); ++point) {
+      if (isSquare)
+        transformSquare<lanes>(matrix, windows, transformed.data());
+      else
+        transformLine<lanes>(matrix, windows, lanes, transformed.data());
+      for (int64_t point = 0; point < transform.points(); ++point) {
         const double *values = &transformed[point * lanes];
         std::copy(values, values + count, rounded);
         int64_t panel = point * blocks + k / block;
@@ -304,15 +339,16 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type, int64_t m,
     }
 }
 
-void transformWeights(ArrayRef<char> source, RankedTensorType type, int64_t m,
-                      int64_t block, MutableArrayRef<char> destination) {
+void transformWeights(ArrayRef<char> source, RankedTensorType type,
+                      const WindowTransform &transform, int64_t block,
+                      MutableArrayRef<char> destination) {
   std::fill(destination.begin(), destination.end(), 0);
   if (type.getElementType().isF64())
-    transformAs<double>(source, type, m, block, destination);
+    transformAs<double>(source, type, transform, block, destination);
   else if (type.getElementType().isBF16())
-    transformAs<float, Bf16>(source, type, m, block, destination);
+    transformAs<float, Bf16>(source, type, transform, block, destination);
   else
-    transformAs<float>(source, type, m, block, destination);
+    transformAs<float>(source, type, transform, block, destination);
 }
 
 } // namespace keratin

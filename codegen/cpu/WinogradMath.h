@@ -10,6 +10,9 @@
 //
 //     G^T [(A e A^T) * (B^T d B)] G
 //
+// Along one axis alone it is A^T [(G g) * (B^T d)], with m+2 multiplications in
+// place of 3 m.
+//
 // The matrices evaluate polynomials at m+1 points and at infinity. F(2x2, 3x3)
 // takes 0 and +-1; F(4x4, 3x3) takes 0, +-5/8 and +-3/2, which are exact in
 // binary and round to a third of the error of the usual 0, +-1, +-2.
@@ -24,12 +27,21 @@
 
 namespace keratin {
 
-/// In how many pieces of three a window of so many taps along an axis is cut:
-/// the last one may have fewer. Pieces of a window are in row-major order, tap
-/// by tap along a depth.
+/// In how many pieces of three a window of so many taps along an axis is cut
+/// that is transformed: the last one may have fewer.
 inline int64_t piecesOf(int64_t taps) {
   return int64_t(llvm::divideCeil(taps, 3));
 }
+
+/// Which axes of windows are transformed: two, or one.
+struct WindowTransform {
+  int64_t m;
+  llvm::SmallVector<int64_t, 2> axes; ///< of the weights, from the outermost on
+  /// Positions of a tile.
+  int64_t points() const {
+    return axes.size() == 2 ? (m + 2) * (m + 2) : m + 2;
+  }
+};
 
 /// Emits `B^T x` for the m+2 floats or vectors of floats `x`.
 llvm::SmallVector<mlir::Value>
@@ -60,17 +72,19 @@ void transformWindow(int64_t m, llvm::ArrayRef<double> g,
 
 /// The weights 3 x 3 x C x K as the products of F(m x m, 3x3) read them:
 /// [(m+2)^2, ceil(K / block), C, block], of f32 for those of bf16. Those of
-/// larger windows or with a depth, D x R x S x C x K, are as if they had
-/// D ceil(R / 3) ceil(S / 3) C channels.
-mlir::RankedTensorType transformedType(mlir::RankedTensorType type, int64_t m,
+/// other windows are as if they had more channels: `piecesOf` times as many for
+/// an axis that is transformed, and as often as it has taps for another one.
+/// Taps of the latter are outermost, and pieces in row-major order.
+mlir::RankedTensorType transformedType(mlir::RankedTensorType type,
+                                       const WindowTransform &transform,
                                        int64_t block);
 
-/// Writes the transforms of `source`, weights of the static `type`
-/// [D x] R x S x C x K of f32, f64 or bf16 in row-major order, to `destination`
+/// Writes the transforms of `source`, weights of the static `type`, axes of the
+/// window x C x K of f32, f64 or bf16 in row-major order, to `destination`
 /// in the order of `transformedType`. They are computed in f64 and rounded
 /// once. The rest of the last block is zero.
 void transformWeights(llvm::ArrayRef<char> source, mlir::RankedTensorType type,
-                      int64_t m, int64_t block,
+                      const WindowTransform &transform, int64_t block,
                       llvm::MutableArrayRef<char> destination);
 
 } // namespace keratin

@@ -12,11 +12,13 @@ namespace keratin {
 int64_t WinogradPlan::panels() const {
   return int64_t(llvm::divideCeil(conv.filters, panelWidth()));
 }
-int64_t WindowTiling::tilesDown() const {
-  return int64_t(llvm::divideCeil(conv.height, m));
-}
-int64_t WindowTiling::tilesAcross() const {
-  return int64_t(llvm::divideCeil(conv.width, m));
+/// Pixels of a tile are as far apart as the taps that they share: as many tiles
+/// begin at neighbours.
+int64_t WindowTiling::tilesAlong(const TransformedAxis &axis) const {
+  int64_t reach = axis.dilation * pixels(axis);
+  int64_t whole = axis.extent / reach;
+  return whole * axis.dilation +
+         std::min(axis.extent - whole * reach, axis.dilation);
 }
 int64_t WindowTiling::rowStride(int64_t elements) const {
   return int64_t(llvm::alignTo(elements, line)) + line;
@@ -44,7 +46,7 @@ public:
   int64_t costOfSums() const;
 
 private:
-  int64_t images() const { return conv.images.value_or(conv.depths); }
+  int64_t images() const { return conv.images.value_or(conv.outerPlaces()); }
   /// What arrives in a slot from where the weights of a model are.
   int64_t bytesOfSlot() const {
     if (unit.nearestWeights())
@@ -93,10 +95,10 @@ TileSize Planner::tile(int64_t rows, int64_t stride, int64_t width) const {
 /// The convolution as sums over the window.
 int64_t Planner::costOfSums() const {
   int64_t sums =
-      conv.depthTaps * conv.tapRows * conv.tapColumns * conv.channels;
-  int64_t ofRow = productCost(conv.width, vectors(conv.filters),
-                              tile(conv.width, conv.channels));
-  return images() * conv.height * sums * ofRow +
+      conv.outerTaps() * conv.down.taps * conv.across.taps * conv.channels;
+  int64_t ofRow = productCost(conv.across.extent, vectors(conv.filters),
+                              tile(conv.across.extent, conv.channels));
+  return images() * conv.down.extent * sums * ofRow +
          sums * conv.filters * bytes / bytesOfSlot();
 }
 
@@ -106,8 +108,7 @@ int64_t Planner::costOfWeights(const WinogradPlan &plan) const {
   if (conv.hasKnownWeights)
     return 0;
   bool stay = weightBytes(plan) <= cachedWeightBytes;
-  return conv.pieceChannels() * vectors(conv.filters) *
-             (plan.m == 2 ? 60 : 160) +
+  return conv.pieceChannels() * vectors(conv.filters) * costOfWindow(plan) +
          (stay ? 0 : 2 * weightBytes(plan) / cachedBytesOfSlot());
 }
 
@@ -135,7 +136,7 @@ int64_t Planner::costOfProducts(const WinogradPlan &plan) const {
 
 int64_t Planner::costOfOutputs(const WinogradPlan &plan) const {
   return images() * plan.tilesOfImage() * vectors(conv.filters) *
-         (plan.m == 2 ? 80 : 240);
+         costOfOutputTile(plan);
 }
 
 /// A ring that the cache does not hold is written and read twice.

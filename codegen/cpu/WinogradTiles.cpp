@@ -68,43 +68,63 @@ Value WindowTiles::view(Value scratch, Value begin, ArrayRef<int64_t> sizes,
 //===----------------------------------------------------------------------===//
 
 Value WindowTiles::allTiles() {
-  Value tiles = kernel.index(tiling.tilesOfImage() * conv.depths);
+  Value tiles = kernel.index(tiling.tilesOfImage() * conv.outerPlaces());
   if (!conv.image)
     return tiles;
   return arith::MulIOp::create(b, loc, kernel.loopExtent(root, *conv.image),
                                tiles);
 }
 
+Value WindowTiles::pixelOfTile(const TransformedAxis &axis, Value tile) {
+  int64_t pixels = tiling.pixels(axis), dilation = axis.dilation;
+  if (dilation == 1)
+    return arith::MulIOp::create(b, loc, tile, kernel.index(pixels));
+  // So many tiles begin at neighbours.
+  Value together = kernel.index(dilation);
+  Value group = kernel.over(tile, together, /*rest=*/false);
+  return kernel.plus(kernel.times(group, pixels * dilation),
+                     kernel.over(tile, together, /*rest=*/true));
+}
+
 TileCorner WindowTiles::cornerOf(Value tile) {
   Value ofImage = kernel.index(tiling.tilesOfImage());
-  Value across = kernel.index(tiling.tilesAcross()), m = kernel.index(tiling.m);
+  Value across = kernel.index(tiling.tilesAlong(conv.across));
   TileCorner corner;
-  if (conv.image || conv.depth) {
+  corner.outer.resize(conv.outer.size());
+  if (conv.image || conv.outerPlaces() > 1) {
     corner.image = arith::DivUIOp::create(b, loc, tile, ofImage);
     tile = arith::RemUIOp::create(b, loc, tile, ofImage);
   }
-  if (conv.depth) {
-    Value depths = kernel.index(conv.depths);
-    corner.depth = kernel.over(corner.image, depths, /*rest=*/true);
-    corner.image = kernel.over(corner.image, depths, /*rest=*/false);
+  for (size_t number = conv.outer.size(); number-- > 0;) {
+    const OuterAxis &axis = conv.outer[number];
+    if (!axis.loop)
+      continue;
+    Value places = kernel.index(axis.extent);
+    corner.outer[number] = kernel.over(corner.image, places, /*rest=*/true);
+    corner.image = kernel.over(corner.image, places, /*rest=*/false);
   }
-  Value down = arith::DivUIOp::create(b, loc, tile, across);
-  Value right = arith::RemUIOp::create(b, loc, tile, across);
-  corner.row = arith::MulIOp::create(b, loc, down, m);
-  corner.column = arith::MulIOp::create(b, loc, right, m);
+  if (conv.down.isThere()) {
+    corner.row =
+        pixelOfTile(conv.down, arith::DivUIOp::create(b, loc, tile, across));
+    tile = arith::RemUIOp::create(b, loc, tile, across);
+  }
+  corner.column = pixelOfTile(conv.across, tile);
   return corner;
 }
 
 void WindowTiles::placeTile(Value tile) {
   TileCorner corner = cornerOf(tile);
-  if (conv.image)
-    reader.bind(*conv.image, corner.image);
-  if (conv.depth)
-    reader.bind(*conv.depth, corner.depth);
+  auto bind = [&](std::optional<unsigned> loop, Value place) {
+    if (loop)
+      reader.bind(*loop, place);
+  };
+  bind(conv.image, corner.image);
+  for (auto [place, axis] : llvm::zip_equal(corner.outer, conv.outer))
+    bind(axis.loop, place);
   row = corner.row;
   column = corner.column;
-  reader.bind(conv.row, row);
-  reader.bind(conv.column, column);
+  bind(conv.down.loop, row);
+  bind(conv.across.loop, column);
 }
 
 void WindowTiles::overTiles(
@@ -117,12 +137,29 @@ void WindowTiles::overTiles(
   });
 }
 
-Value WindowTiles::isInside(Value position, int64_t offset, int64_t reach,
-                            int64_t extent) {
-  if (reach - tiling.m + offset < extent)
+/// The last pixels that tiles along an axis have are those of its last ones,
+/// which as many groups of neighbours begin.
+static int64_t reachOf(const WindowTiling &tiling,
+                       const TransformedAxis &axis) {
+  int64_t group = tiling.pixels(axis) * axis.dilation;
+  return int64_t(llvm::alignTo(axis.extent, group));
+}
+
+Value WindowTiles::isInside(const TransformedAxis &axis, Value position,
+                            int64_t offset) {
+  int64_t pixels = tiling.pixels(axis);
+  int64_t lastOfGroup = axis.dilation * (offset + 1) - 1;
+  if (!axis.isThere() ||
+      reachOf(tiling, axis) - pixels * axis.dilation + lastOfGroup <
+          axis.extent)
     return nullptr;
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                               plus(position, offset), kernel.index(extent));
+                               plus(position, offset * axis.dilation),
+                               kernel.index(axis.extent));
+}
+
+AffineExpr WindowTiles::pixelAt(const TransformedAxis &axis, int64_t offset) {
+  return getAffineDimExpr(*axis.loop, b.getContext()) + offset * axis.dilation;
 }
 
 //===----------------------------------------------------------------------===//
@@ -130,15 +167,15 @@ Value WindowTiles::isInside(Value position, int64_t offset, int64_t reach,
 //===----------------------------------------------------------------------===//
 
 void WindowTiles::transform(
-    int64_t size, Transform transform,
+    Size size, Transform transform,
     llvm::function_ref<Value(int64_t, int64_t)> element,
     llvm::function_ref<void(int64_t, ValueRange)> then) {
   SmallVector<SmallVector<Value>> columns;
-  for (int64_t j = 0; j < size; ++j) {
+  for (int64_t j = 0; j < size.columns; ++j) {
     SmallVector<Value> values;
-    for (int64_t i = 0; i < size; ++i)
+    for (int64_t i = 0; i < size.rows; ++i)
       values.push_back(element(i, j));
-    columns.push_back(transform(b, loc, values));
+    columns.push_back(conv.down.isThere() ? transform(b, loc, values) : values);
   }
   for (size_t i = 0; i < columns[0].size(); ++i) {
     SmallVector<Value> values;
@@ -149,26 +186,39 @@ void WindowTiles::transform(
 }
 
 void WindowTiles::transformTo(
-    Value memory, Value number, Value lane, int64_t size, Transform along,
+    Value memory, Value number, Value lane, Size size, Transform along,
     llvm::function_ref<Value(int64_t, int64_t)> element) {
   transform(size, along, element, [&](int64_t i, ValueRange row) {
     for (auto [j, value] : llvm::enumerate(row))
       vector::StoreOp::create(
           b, loc, value, memory,
-          ValueRange{kernel.index(i * (tiling.m + 2) + int64_t(j)), number,
+          ValueRange{kernel.index(i * positions().columns + int64_t(j)), number,
                      lane});
   });
 }
 
 Position WindowTiles::pointOfWindow(int64_t i, int64_t j) {
-  Position point(root.getNumLoops(), getAffineConstantExpr(0, b.getContext()));
-  point[conv.tapRow] = getAffineConstantExpr(i, b.getContext());
-  point[conv.tapColumn] = getAffineConstantExpr(j, b.getContext());
+  MLIRContext *context = b.getContext();
+  Position point(root.getNumLoops(), getAffineConstantExpr(0, context));
+  if (conv.down.isThere())
+    point[*conv.down.tap] = getAffineConstantExpr(i, context);
+  point[*conv.across.tap] = getAffineConstantExpr(j, context);
   for (unsigned loop : {conv.channel, conv.filter})
-    point[loop] = getAffineDimExpr(loop, b.getContext());
-  if (conv.tapDepth)
-    point[*conv.tapDepth] = getAffineDimExpr(*conv.tapDepth, b.getContext());
+    point[loop] = getAffineDimExpr(loop, context);
+  for (const OuterAxis &axis : conv.outer)
+    if (axis.tap)
+      point[*axis.tap] = getAffineDimExpr(*axis.tap, context);
   return point;
+}
+
+void WindowTiles::bindOuterTaps(Value taps) {
+  for (const OuterAxis &axis : llvm::reverse(conv.outer)) {
+    if (!axis.tap)
+      continue;
+    Value all = kernel.index(axis.taps);
+    reader.bind(*axis.tap, kernel.over(taps, all, /*rest=*/true));
+    taps = kernel.over(taps, all, /*rest=*/false);
+  }
 }
 
 void WindowTiles::overPieces(llvm::function_ref<void(const Piece &)> body) {
@@ -176,20 +226,21 @@ void WindowTiles::overPieces(llvm::function_ref<void(const Piece &)> body) {
     Piece piece;
     piece.firstChannel = kernel.times(number, conv.channels);
     // Along the innermost axis of those that are left.
-    auto next = [&](int64_t pieces) {
-      Value all = kernel.index(pieces);
+    auto next = [&](const TransformedAxis &axis) {
+      Value all = kernel.index(axis.pieces());
       Value at = kernel.over(number, all, /*rest=*/true);
       number = kernel.over(number, all, /*rest=*/false);
-      return kernel.times(at, 3);
+      return kernel.times(at, 3 * axis.dilation);
     };
-    piece.right = next(conv.piecesAcross());
-    piece.down = next(conv.piecesDown());
+    piece.right = next(conv.across);
     piece.column = kernel.plus(column, piece.right);
-    piece.row = kernel.plus(row, piece.down);
-    reader.bind(conv.column, piece.column);
-    reader.bind(conv.row, piece.row);
-    if (conv.tapDepth)
-      reader.bind(*conv.tapDepth, number);
+    reader.bind(*conv.across.loop, piece.column);
+    if (conv.down.isThere()) {
+      piece.down = next(conv.down);
+      piece.row = kernel.plus(row, piece.down);
+      reader.bind(*conv.down.loop, piece.row);
+    }
+    bindOuterTaps(number);
     body(piece);
   });
 }
@@ -240,52 +291,56 @@ Value WindowTiles::readFactor(OpOperand *operand, const Position &point,
   return arith::ExtFOp::create(b, loc, VectorType::get(width, element), value);
 }
 
-/// Where the input of a tile is that begins at `start` of the loop `loop`, of
-/// tiles that reach to `reach`. What would be outside is read at the edge: no
-/// output that is kept depends on it.
-AffineExpr WindowTiles::placeInput(unsigned loop, Value start, int64_t offset,
-                                   int64_t reach, int64_t extent) {
-  if (reach - tiling.m - 1 + offset <= extent)
-    return getAffineDimExpr(loop, b.getContext()) + offset;
-  return reader.symbol(least(plus(start, offset), extent - 1));
+/// Where the input of a tile is that begins at `start` of `axis`. What would be
+/// outside is read at the edge: no output that is kept depends on it.
+AffineExpr WindowTiles::placeInput(const TransformedAxis &axis, Value start,
+                                   int64_t offset) {
+  // The last that a tile begins at, with the last piece.
+  int64_t last = reachOf(tiling, axis) -
+                 axis.dilation * (tiling.pixels(axis) - 1) - 1 +
+                 axis.dilation * 3 * (axis.pieces() - 1);
+  if (last + axis.dilation * offset < axis.inputExtent)
+    return pixelAt(axis, offset);
+  return reader.symbol(
+      least(plus(start, axis.dilation * offset), axis.inputExtent - 1));
 }
 
 void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
                                   Range channels) {
-  int64_t size = tiling.m + 2;
+  Size size = positions();
   reader.setLane(conv.channel);
   TilesAhead ahead(kernel, reader, root, tiling, conv.channel);
   ahead.addInputs();
   auto transformPiece = [&](Value number, const TileCorner &next,
                             const Piece &piece) {
     SmallVector<AffineExpr> down, right;
-    for (int64_t i = 0; i < size; ++i) {
-      down.push_back(
-          placeInput(conv.row, piece.row, i,
-                     tiling.tilesDown() * tiling.m + 3 * conv.piecesDown() - 1,
-                     conv.inputHeight));
-      right.push_back(placeInput(conv.column, piece.column, i,
-                                 tiling.tilesAcross() * tiling.m +
-                                     3 * conv.piecesAcross() - 1,
-                                 conv.inputWidth));
-    }
+    for (int64_t i = 0; i < size.rows && conv.down.isThere(); ++i)
+      down.push_back(placeInput(conv.down, piece.row, i));
+    for (int64_t j = 0; j < size.columns; ++j)
+      right.push_back(placeInput(conv.across, piece.column, j));
     auto read = [&](int64_t i, int64_t j, unsigned width) {
       Position point(root.getNumLoops(),
                      getAffineConstantExpr(0, b.getContext()));
-      for (std::optional<unsigned> loop :
-           {conv.image, conv.depth, conv.tapDepth})
+      auto keep = [&](std::optional<unsigned> loop) {
         if (loop)
           point[*loop] = getAffineDimExpr(*loop, b.getContext());
-      point[conv.row] = down[i];
-      point[conv.column] = right[j];
-      point[conv.channel] = getAffineDimExpr(conv.channel, b.getContext());
+      };
+      keep(conv.image);
+      for (const OuterAxis &axis : conv.outer) {
+        keep(axis.loop);
+        keep(axis.tap);
+      }
+      keep(conv.channel);
+      if (conv.down.isThere())
+        point[*conv.down.loop] = down[i];
+      point[*conv.across.loop] = right[j];
       return readFactor(conv.input, point, width);
     };
     TileCorner behind = next;
-    if (behind.row) {
-      behind.row = kernel.plus(behind.row, piece.down);
+    if (behind.column)
       behind.column = kernel.plus(behind.column, piece.right);
-    }
+    if (behind.row)
+      behind.row = kernel.plus(behind.row, piece.down);
     alongVectors(channels, conv.channels, [&](Value channel, unsigned width) {
       reader.bind(conv.channel, channel);
       ahead.ask(behind);

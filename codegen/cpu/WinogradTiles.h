@@ -49,21 +49,38 @@ protected:
   void overTiles(Value firstTile, Range range, const TilesAhead &ahead,
                  llvm::function_ref<void(Value, const TileCorner &)> body);
 
-  /// Whether `position + offset` is before `extent`, of tiles that reach to
-  /// `reach`; null where it always is.
-  Value isInside(Value position, int64_t offset, int64_t reach, int64_t extent);
+  /// Whether pixel `offset` of a tile at `position` is an output; null where it
+  /// always is.
+  Value isInside(const TransformedAxis &axis, Value position, int64_t offset);
+  /// The expression of that pixel.
+  mlir::AffineExpr pixelAt(const TransformedAxis &axis, int64_t offset);
+  /// Where the numbers of `tiles` of an axis begin, as pixels.
+  Value pixelOfTile(const TransformedAxis &axis, Value tile);
 
-  /// Transforms the columns of the square of `size` that `element` reads, then
-  /// one row after the other, with which `then` goes on.
-  void transform(int64_t size, Transform transform,
+  /// What a transform has along the axes of a tile.
+  struct Size {
+    int64_t rows, columns;
+  };
+  Size pixels() const {
+    return {tiling.pixels(conv.down), tiling.pixels(conv.across)};
+  }
+  Size positions() const {
+    return {tiling.positions(conv.down), tiling.positions(conv.across)};
+  }
+  Size taps() const {
+    return {tiling.taps(conv.down), tiling.taps(conv.across)};
+  }
+  /// Transforms the columns of what `element` reads, where tiles have rows,
+  /// then one row after the other, with which `then` goes on.
+  void transform(Size size, Transform transform,
                  llvm::function_ref<Value(int64_t, int64_t)> element,
                  llvm::function_ref<void(int64_t, mlir::ValueRange)> then);
   /// The same for a tile, at `lane`: goes on to `memory[point][number][lane]`.
-  void transformTo(Value memory, Value number, Value lane, int64_t size,
+  void transformTo(Value memory, Value number, Value lane, Size size,
                    Transform along,
                    llvm::function_ref<Value(int64_t, int64_t)> element);
-  /// The loops of the root at tap (i, j) of a window, with the depth, the
-  /// channel and the filter as they are.
+  /// The loops of the root at tap (i, j) of a window, with taps along outer
+  /// axes, the channel and the filter as they are.
   Position pointOfWindow(int64_t i, int64_t j);
   /// A piece of a window: the first of its channels among those of all, how
   /// many pixels behind the first piece it begins, and where what it meets of
@@ -71,7 +88,9 @@ protected:
   struct Piece {
     Value firstChannel, down, right, row, column;
   };
-  /// For each piece: its tap along the depth, row and column are bound.
+  /// Binds the taps along outer axes to those of the number `taps`.
+  void bindOuterTaps(Value taps);
+  /// For each piece: its taps along outer axes, row and column are bound.
   void overPieces(llvm::function_ref<void(const Piece &)> body);
   /// `value`, of the elements of a vector that there are, with zeros behind;
   /// and of a whole vector those elements.
@@ -103,8 +122,8 @@ protected:
   Value row, column; ///< of the first pixel of the tile
 
 private:
-  mlir::AffineExpr placeInput(unsigned loop, Value start, int64_t offset,
-                              int64_t reach, int64_t extent);
+  mlir::AffineExpr placeInput(const TransformedAxis &axis, Value start,
+                              int64_t offset);
 };
 
 } // namespace keratin

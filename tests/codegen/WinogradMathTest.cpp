@@ -55,24 +55,26 @@ TEST(TransformWindow, GoesBothWays) {
 /// Weights of `shape` that are 0, 1, 2 and so on, transformed for F(2x2, 3x3)
 /// in the order that transformedType gives them, which is `expected`.
 static std::vector<float> transformed(ArrayRef<int64_t> shape, int64_t block,
-                                      ArrayRef<int64_t> expected) {
+                                      ArrayRef<int64_t> expected,
+                                      SmallVector<int64_t, 2> axes) {
   MLIRContext context;
   auto type = RankedTensorType::get(shape, Builder(&context).getF32Type());
-  RankedTensorType wanted = keratin::transformedType(type, 2, block);
+  RankedTensorType wanted = keratin::transformedType(type, {2, axes}, block);
   EXPECT_EQ(wanted.getShape(), expected);
   std::vector<float> source(type.getNumElements());
   std::iota(source.begin(), source.end(), 0.F);
   std::vector<char> bytes(source.size() * sizeof(float));
   std::memcpy(bytes.data(), source.data(), bytes.size());
   std::vector<char> out(wanted.getNumElements() * sizeof(float), 'x');
-  keratin::transformWeights(bytes, type, 2, block, out);
+  keratin::transformWeights(bytes, type, {2, axes}, block, out);
   std::vector<float> result(wanted.getNumElements());
   std::memcpy(result.data(), out.data(), out.size());
   return result;
 }
 
 TEST(TransformWeights, PutsThePositionOutsideAndTheFiltersOfABlockInside) {
-  std::vector<float> result = transformed({3, 3, 2, 3}, 2, {16, 2, 2, 2});
+  std::vector<float> result =
+      transformed({3, 3, 2, 3}, 2, {16, 2, 2, 2}, {0, 1});
   // The corners of a tile are the corners of the window, [channel][filter].
   EXPECT_THAT(std::vector<float>(result.begin(), result.begin() + 8),
               ElementsAre(0, 1, 3, 4, 2, 0, 5, 0));
@@ -81,7 +83,8 @@ TEST(TransformWeights, PutsThePositionOutsideAndTheFiltersOfABlockInside) {
 }
 
 TEST(TransformWeights, PutsTapsAlongTheDepthBesideEachOther) {
-  std::vector<float> result = transformed({2, 3, 3, 2, 3}, 2, {16, 2, 4, 2});
+  std::vector<float> result =
+      transformed({2, 3, 3, 2, 3}, 2, {16, 2, 4, 2}, {1, 2});
   // The first corner of each window, of which the second begins at 54.
   EXPECT_THAT(
       std::vector<float>(result.begin(), result.begin() + 16),
@@ -89,7 +92,8 @@ TEST(TransformWeights, PutsTapsAlongTheDepthBesideEachOther) {
 }
 
 TEST(TransformWeights, CutsLargerWindowsInPieces) {
-  std::vector<float> result = transformed({4, 5, 1, 1}, 1, {16, 1, 4, 1});
+  std::vector<float> result =
+      transformed({4, 5, 1, 1}, 1, {16, 1, 4, 1}, {0, 1});
   // Of each piece the first tap, and the last one, which only the first has.
   EXPECT_THAT(std::vector<float>(result.begin(), result.begin() + 4),
               ElementsAre(0, 3, 15, 18));

@@ -1,4 +1,4 @@
-//===- WinogradTest.cpp - convolutions of 3x3 windows by tiles ------------===//
+//===- WinogradTest.cpp - convolutions by tiles ---------------------------===//
 //
 // Each is compared with what -O0 computes: plain sums over the window.
 //
@@ -13,19 +13,26 @@ using namespace keratin::optest;
 namespace {
 
 struct Case {
-  K::Shape image; ///< [batch, (depth,) height, width, channels]
+  K::Shape image; ///< [batch, axes of the window.., channels]
   int64_t filters;
   const char *padding;
   DType dtype = DType::Float32;
   bool knowsWeights = true; ///< constants; else an input
-  K::Shape window = {3, 3}; ///< [(depth,) rows, columns]
+  K::Shape window = {3, 3}; ///< one to three axes
+  K::Shape strides = {1, 1, 1}, dilation = {1, 1, 1}; ///< at least as many
 };
 
-std::string nameOfWindow(const K::Shape &window) {
+std::string nameOfWindow(const Case &c) {
   std::string name;
-  if (window != K::Shape{3, 3})
-    for (int64_t taps : window)
-      name += "_" + std::to_string(taps);
+  auto add = [&](const K::Shape &numbers, const char *what,
+                 const K::Shape &usual) {
+    name += numbers == usual ? "" : what;
+    for (size_t axis = 0; numbers != usual && axis < c.window.size(); ++axis)
+      name += "_" + std::to_string(numbers[axis]);
+  };
+  add(c.window, "", {3, 3});
+  add(c.strides, "_by", {1, 1, 1});
+  add(c.dilation, "_apart", {1, 1, 1});
   return name;
 }
 
@@ -34,7 +41,7 @@ std::string nameOf(const Case &c) {
   for (int64_t extent : c.image)
     name += std::to_string(extent) + "x";
   return name + std::to_string(c.filters) + "_" + c.padding +
-         (c.knowsWeights ? "" : "_unknown") + nameOfWindow(c.window);
+         (c.knowsWeights ? "" : "_unknown") + nameOfWindow(c);
 }
 
 K::Tensor imagesOf(const Case &c, int64_t batch) {
@@ -50,9 +57,12 @@ K::Shape windowOf(const Case &c) {
 }
 
 K::Tensor convolution(const Case &c, const K::Tensor &x, const K::Tensor &g) {
-  if (c.window.size() == 3)
-    return K::conv3d(x, g, {1, 1, 1}, c.padding, "channels_last");
-  return K::conv2d(x, g, {1, 1}, c.padding, "channels_last");
+  auto ofAxes = [&](K::Shape numbers) {
+    numbers.resize(c.window.size());
+    return numbers;
+  };
+  return K::conv(x, g, ofAxes(c.strides), c.padding, "channels_last",
+                 ofAxes(c.dilation));
 }
 
 class Winograd : public FormTest<Case> {
@@ -155,7 +165,47 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{3, 17, 10, 6}, 40, "same", DType::Float32, true, {3, 7}},
         Case{{2, 13, 14, 33}, 20, "valid", DType::Float32, true, {9, 6}},
         Case{{1, 12, 13, 8}, 16, "same", DType::Float64, true, {7, 4}},
-        Case{{2, 4, 8, 9, 10}, 18, "same", DType::Float32, true, {3, 5, 4}}),
+        Case{{2, 4, 8, 9, 10}, 18, "same", DType::Float32, true, {3, 5, 4}},
+        // Along one axis, the only one, the first, the last, or one of three.
+        Case{{2, 50, 20}, 33, "same", DType::Float32, true, {3}},
+        Case{{1, 230, 6}, 17, "valid", DType::Float32, true, {11}},
+        Case{{3, 41, 24}, 40, "same", DType::Float32, false, {3}},
+        Case{{1, 29, 7}, 12, "valid", DType::Float64, true, {5}},
+        Case{{2, 17, 12, 16}, 24, "same", DType::Float32, true, {7, 1}},
+        Case{{1, 14, 19, 21}, 20, "valid", DType::Float32, true, {2, 5}},
+        Case{{1, 14, 19, 21}, 20, "same", DType::Float32, false, {1, 3}},
+        Case{{2, 9, 6, 5, 16}, 18, "same", DType::Float32, true, {3, 1, 2}},
+        Case{{1, 9, 6, 11, 8}, 20, "same", DType::Float32, true, {4, 2, 3}},
+        Case{{2, 9, 3, 7, 8}, 20, "valid", DType::Float32, true, {3, 3, 1}},
+        // An axis of one pixel, and one along which windows move by two.
+        Case{{1, 3, 20, 16}, 24, "valid", DType::Float32, true, {3, 3}},
+        Case{{2, 17, 20, 9}, 24, "same", DType::Float32, true, {3, 3}, {2, 1}},
+        Case{{1, 17, 20, 9}, 24, "same", DType::Float32, false, {3, 3}, {1, 3}},
+        // Pixels of a tile are apart, of the last ones some tiles have none.
+        Case{{2, 61, 20},
+             24,
+             "same",
+             DType::Float32,
+             true,
+             {3},
+             {1, 1, 1},
+             {7, 1, 1}},
+        Case{{1, 23, 30, 18},
+             20,
+             "valid",
+             DType::Float32,
+             true,
+             {3, 5},
+             {1, 1, 1},
+             {3, 2, 1}},
+        Case{{2, 9, 16, 12},
+             35,
+             "same",
+             DType::Float32,
+             false,
+             {3, 3},
+             {1, 1, 1},
+             {2, 2, 1}}),
     [](const auto &info) { return nameOf(info.param); });
 
 //===----------------------------------------------------------------------===//
@@ -235,7 +285,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{3, 4, 5, 2}, 40, "same"},
         // Groups of one block and of several, the last one smaller.
         Case{{5, 37, 41, 33}, 50, "same"}, Case{{3, 130, 94, 8}, 12, "valid"},
-        Case{{2, 30, 27, 7}, 12, "same", DType::Float64}),
+        Case{{2, 30, 27, 7}, 12, "same", DType::Float64},
+        // Along one axis, with several pixels along others.
+        Case{{2, 50, 20}, 33, "same", DType::Float32, true, {3}},
+        Case{{3, 610, 17}, 24, "valid", DType::Float32, true, {3}},
+        Case{{2, 13, 9, 10}, 18, "same", DType::Float32, true, {1, 3}},
+        Case{{2, 13, 9, 10}, 18, "valid", DType::Float32, true, {3, 1}},
+        Case{{1, 5, 6, 7, 10}, 18, "same", DType::Float32, true, {1, 3, 3}}),
     [](const auto &info) { return nameOf(info.param); });
 
 #ifdef __x86_64__
