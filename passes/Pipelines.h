@@ -32,12 +32,13 @@ using ConstantEvaluator =
 /// known, however large it is: a table of products.
 inline constexpr llvm::StringLiteral storedAttr = "ktn.stored";
 
-/// How convolutions of 3x3 windows whose weights are known are computed.
+/// How convolutions of windows of three taps or more, along one axis or two,
+/// are computed.
 enum class Winograd {
   Off,  ///< as sums over the window
   Auto, ///< each in the way that is expected to take least time
-  F2,   ///< as F(2x2, 3x3) wherever that applies
-  F4    ///< as F(4x4, 3x3) wherever that applies
+  F2,   ///< as F(2x2, 3x3) or F(2, 3) wherever that applies
+  F4    ///< as F(4x4, 3x3) or F(4, 3) wherever that applies
 };
 /// "off", "auto", "2" and "4", as on the command line.
 std::optional<Winograd> parseWinograd(llvm::StringRef name);

@@ -36,9 +36,9 @@ void addOptimizationFlags(CLI::App &app, bool &optimize) {
 
 void addWinogradOption(CLI::App &app, std::string &winograd) {
   app.add_option("--winograd", winograd,
-                 "convolutions of 3x3 windows and larger ones as products of "
-                 "transformed tiles: 2 (F(2x2,3x3)) or 4 (F(4x4,3x3)) wherever "
-                 "that applies")
+                 "convolutions whose windows have three taps or more along one "
+                 "or two axes as products of transformed tiles: 2 (F(2x2,3x3), "
+                 "F(2,3)) or 4 (F(4x4,3x3), F(4,3)) wherever that applies")
       ->check(CLI::IsMember({"auto", "off", "2", "4"}))
       ->capture_default_str();
 }

@@ -42,13 +42,13 @@ protected:
 
   int64_t costOfInputs(const WindowTiling &tiling, int64_t tiles) const {
     int64_t ofVector = conv.down.isThere() ? (tiling.m == 2 ? 120 : 400)
-                                           : (tiling.m == 2 ? 25 : 50);
+                                           : (tiling.m == 2 ? 15 : 30);
     return tiles * conv.pieces() * vectors(conv.channels) * ofVector;
   }
   /// Of the vectors of a tile of products, and of a window.
   int64_t costOfOutputTile(const WindowTiling &tiling) const {
     return conv.down.isThere() ? (tiling.m == 2 ? 80 : 240)
-                               : (tiling.m == 2 ? 20 : 40);
+                               : (tiling.m == 2 ? 12 : 25);
   }
   int64_t costOfWindow(const WindowTiling &tiling) const {
     return conv.down.isThere() ? (tiling.m == 2 ? 60 : 160)
