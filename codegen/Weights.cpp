@@ -88,27 +88,29 @@ static FailureOr<ArrayRef<char>> bytesOf(ElementsAttr elements, ShapedType type,
   return ArrayRef<char>(copy);
 }
 
-/// The transforms that `packing`, `{axes, block, winograd, type}`, asks for.
+/// The transforms that `packing`, `{axes, block, taps, winograd, type}`, asks
+/// for.
 static LogicalResult copyTransformed(ElementsAttr elements,
                                      DictionaryAttr packing,
                                      MutableArrayRef<char> out) {
   auto m = packing.getAs<IntegerAttr>("winograd");
   auto block = packing.getAs<IntegerAttr>("block");
+  auto taps = packing.getAs<IntegerAttr>("taps");
   auto axes = packing.getAs<DenseI64ArrayAttr>("axes");
   auto typeAttr = packing.getAs<TypeAttr>("type");
   auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
                        : RankedTensorType();
-  if (!m || !block || !axes || !type || !type.hasStaticShape() ||
+  if (!m || !taps || !block || !axes || !type || !type.hasStaticShape() ||
       type.getRank() < 3 || type.getRank() > 5 || type.getNumElements() == 0 ||
       axes.empty() || axes.size() > 2 || axes.asArrayRef().front() < 0 ||
       axes.asArrayRef().back() > type.getRank() - 3 ||
       (axes.size() == 2 && axes[0] >= axes[1]) ||
       !(type.getElementType().isF32() || type.getElementType().isF64() ||
         type.getElementType().isBF16()) ||
-      (m.getInt() != 2 && m.getInt() != 4) || block.getInt() < 1 ||
-      type.getNumElements() != elements.getNumElements())
+      !isKnown({m.getInt(), taps.getInt()}, axes.size()) ||
+      block.getInt() < 1 || type.getNumElements() != elements.getNumElements())
     return failure();
-  WindowTransform transform = {m.getInt(),
+  WindowTransform transform = {{m.getInt(), taps.getInt()},
                                llvm::to_vector<2>(axes.asArrayRef())};
   if (block.getInt() > static_cast<int64_t>(out.size()) ||
       !fills(transformedType(type, transform, block.getInt()), out))

@@ -58,7 +58,7 @@ CompileOptions compileOptions(const CompileSettings &settings,
   options.target = settings.target.empty() ? compile_target() : settings.target;
   options.optimize = settings.optimize;
   options.winograd = require(parseWinograd(settings.winograd), "winograd",
-                             settings.winograd, "one of auto, off, 2, 4");
+                             settings.winograd, "one of auto, off, 2, 4, 8");
   options.tiles = isAuto("tiles", settings.tiles);
   options.weights24 = isAuto("weights24", settings.weights24);
   options.strassen = isAuto("strassen", settings.strassen);

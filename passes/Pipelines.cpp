@@ -31,7 +31,8 @@ std::optional<Winograd> parseWinograd(llvm::StringRef name) {
       {"off", Winograd::Off},
       {"auto", Winograd::Auto},
       {"2", Winograd::F2},
-      {"4", Winograd::F4}};
+      {"4", Winograd::F4},
+      {"8", Winograd::F8}};
   for (auto [known, choice] : names)
     if (name == known)
       return choice;

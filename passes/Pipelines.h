@@ -38,7 +38,8 @@ enum class Winograd {
   Off,  ///< as sums over the window
   Auto, ///< each in the way that is expected to take least time
   F2,   ///< as F(2x2, 3x3) or F(2, 3) wherever that applies
-  F4    ///< as F(4x4, 3x3) or F(4, 3) wherever that applies
+  F4,   ///< as F(4x4, 3x3) or F(4, 3) wherever that applies
+  F8    ///< as F4, but in tiles of eight inputs along one axis
 };
 /// "off", "auto", "2" and "4", as on the command line.
 std::optional<Winograd> parseWinograd(llvm::StringRef name);

@@ -113,7 +113,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
              clEnumValN(::keratin::Winograd::Off, "off", "as sums"),
              clEnumValN(::keratin::Winograd::Auto, "auto", "as is fastest"),
              clEnumValN(::keratin::Winograd::F2, "2", "as F(2x2, 3x3) or F(2, 3)"),
-             clEnumValN(::keratin::Winograd::F4, "4", "as F(4x4, 3x3) or F(4, 3)"))}]>];
+             clEnumValN(::keratin::Winograd::F4, "4", "as F(4x4, 3x3) or F(4, 3)"),
+             clEnumValN(::keratin::Winograd::F8, "8", "as 4, or F(6, 3), F(5, 4) or F(4, 5)"))}]>];
 }
 
 #endif // KERATIN_CODEGEN_CPU_CPUPASSES_TD

@@ -7,10 +7,10 @@
 // with weights that were transformed at compile time, or are by the kernel
 // where they are not known by then, and the products are transformed to m x m
 // outputs. The kernel goes over blocks of tiles whose transforms stay in the
-// second cache. With one such axis it is F(m, 3), of tiles of m pixels.
+// second cache. With one such axis it is F(m, r), of tiles of m pixels.
 //
-// Known windows that are larger are cut in pieces of three taps, with zeros
-// where they end before that. Pieces, and taps along axes that are not
+// Known windows that are larger are cut in pieces of r taps, with zeros where
+// they end before that. Pieces, and taps along axes that are not
 // transformed, are as many channels more: products sum them up, and outputs are
 // transformed once. Places along those axes are images more.
 //
@@ -34,7 +34,6 @@ struct TransformedAxis {
   int64_t dilation = 1;
   int64_t inputExtent = 1; ///< at least extent + dilation * (taps - 1)
   bool isThere() const { return loop.has_value(); }
-  int64_t pieces() const { return isThere() ? piecesOf(taps) : 1; }
 };
 
 /// Another one. Loops of one turn are none.
@@ -77,17 +76,12 @@ struct WindowConv {
   /// Of all outer axes together.
   int64_t outerPlaces() const;
   int64_t outerTaps() const;
-  int64_t pieces() const {
-    return outerTaps() * down.pieces() * across.pieces();
-  }
-  /// Those of one piece are side by side.
-  int64_t pieceChannels() const { return pieces() * channels; }
 };
 
 /// The tiles that it goes over.
 struct WindowTiling {
   WindowConv conv;
-  int64_t m;     ///< pixels of y in a tile along a transformed axis
+  TileForm form;
   int64_t block; ///< tiles that are transformed before they are multiplied
   unsigned lanes;
   int64_t line;  ///< elements of a cache line
@@ -97,17 +91,25 @@ struct WindowTiling {
 
   /// Along an axis of a tile: of y, of the transforms, and of the window.
   int64_t pixels(const TransformedAxis &axis) const {
-    return axis.isThere() ? m : 1;
+    return axis.isThere() ? form.m : 1;
   }
   int64_t positions(const TransformedAxis &axis) const {
-    return axis.isThere() ? m + 2 : 1;
+    return axis.isThere() ? form.inputs() : 1;
   }
-  static int64_t taps(const TransformedAxis &axis) {
-    return axis.isThere() ? 3 : 1;
+  int64_t taps(const TransformedAxis &axis) const {
+    return axis.isThere() ? form.taps : 1;
   }
   int64_t points() const {
     return positions(conv.down) * positions(conv.across);
   }
+  int64_t piecesAlong(const TransformedAxis &axis) const {
+    return axis.isThere() ? form.piecesOf(axis.taps) : 1;
+  }
+  int64_t pieces() const {
+    return conv.outerTaps() * piecesAlong(conv.down) * piecesAlong(conv.across);
+  }
+  /// Those of one piece are side by side.
+  int64_t pieceChannels() const { return pieces() * conv.channels; }
   int64_t panelWidth() const { return int64_t(size.vectors) * lanes; }
   int64_t tilesAlong(const TransformedAxis &axis) const;
   int64_t tilesOfImage() const {
@@ -142,7 +144,7 @@ struct WinogradPlan : WindowTiling {
   int64_t ringElements() const { return (points() + 1) * sliceStride(); }
   /// The same of weights that the kernel transforms: [panel][channel][..].
   int64_t weightStride() const {
-    return panels() * conv.pieceChannels() * panelWidth() + line;
+    return panels() * pieceChannels() * panelWidth() + line;
   }
   int64_t weightElements() const { return points() * weightStride(); }
   /// With parts of the positions, products are behind the ring: a slice of

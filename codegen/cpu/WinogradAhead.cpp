@@ -40,7 +40,8 @@ void TilesAhead::add(Pixels pixels) {
 void TilesAhead::addInputs() {
   const TransformedAxis &across = plan.conv.across;
   addFactor(plan.conv.input, plan.positions(plan.conv.down),
-            plan.positions(across), /*shared=*/across.dilation == 1 ? 2 : 0);
+            plan.positions(across),
+            /*shared=*/across.dilation == 1 ? plan.form.taps - 1 : 0);
 }
 
 void TilesAhead::addSlopes() {

@@ -9,7 +9,10 @@
 
 #include "codegen/cpu/Winograd.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <array>
 
 namespace keratin {
 
@@ -41,25 +44,30 @@ protected:
   }
 
   int64_t costOfInputs(const WindowTiling &tiling, int64_t tiles) const {
-    int64_t ofVector = conv.down.isThere() ? (tiling.m == 2 ? 120 : 400)
-                                           : (tiling.m == 2 ? 15 : 30);
-    return tiles * conv.pieces() * vectors(conv.channels) * ofVector;
+    return tiles * tiling.pieces() * vectors(conv.channels) *
+           costOfTransform(tiling, {120, 400}, {15, 30, 45});
   }
-  /// Of the vectors of a tile of products, and of a window.
+  /// Of a vector of a tile of products, and of a window.
   int64_t costOfOutputTile(const WindowTiling &tiling) const {
-    return conv.down.isThere() ? (tiling.m == 2 ? 80 : 240)
-                               : (tiling.m == 2 ? 12 : 25);
+    return costOfTransform(tiling, {80, 240}, {12, 25, 40});
   }
   int64_t costOfWindow(const WindowTiling &tiling) const {
-    return conv.down.isThere() ? (tiling.m == 2 ? 60 : 160)
-                               : (tiling.m == 2 ? 15 : 25);
+    return costOfTransform(tiling, {60, 160}, {15, 25, 40});
+  }
+  /// For tiles of four and six inputs along two axes, and of four, six and
+  /// eight along one.
+  int64_t costOfTransform(const WindowTiling &tiling,
+                          std::array<int64_t, 2> square,
+                          std::array<int64_t, 3> line) const {
+    auto size = size_t(tiling.form.inputs() / 2 - 2);
+    return conv.down.isThere() ? square[size] : line[size];
   }
 
   /// What all plans of `conv` have.
-  WindowTiling tilingOf(int64_t m) const {
+  WindowTiling tilingOf(TileForm form) const {
     WindowTiling tiling;
     tiling.conv = conv;
-    tiling.m = m;
+    tiling.form = form;
     tiling.lanes = unsigned(lanes);
     tiling.line = 64 / bytes;
     tiling.farBytes = unit.secondCache() / 2;
@@ -71,14 +79,24 @@ protected:
   int64_t lanes, bytes;
 };
 
-/// Whether F(2x2, 3x3) or F(4x4, 3x3) is expected to be fastest, given what
-/// they and plain sums take: m, or null for the sums. Those need no memory, and
-/// smaller tiles round less: they go where they are nearly as fast.
-inline std::optional<int64_t> fastestTile(int64_t two, int64_t four,
-                                          int64_t sums) {
-  if (std::min(two, four) > sums / 10 * 9)
-    return std::nullopt;
-  return four < two / 20 * 19 ? 4 : 2;
+/// Of `forms`, from that which rounds least on, the one that is expected to be
+/// fastest, by `costOf`; null where plain sums take `sums` and are. Those need
+/// no memory, and what rounds less goes where it is nearly as fast.
+inline std::optional<TileForm>
+fastestForm(llvm::ArrayRef<TileForm> forms,
+            llvm::function_ref<int64_t(TileForm)> costOf,
+            std::optional<int64_t> sums) {
+  std::optional<TileForm> best;
+  int64_t bestCost = 0, leastCost = 0;
+  for (TileForm form : forms) {
+    int64_t cost = costOf(form);
+    leastCost = best ? std::min(leastCost, cost) : cost;
+    if (best && cost >= bestCost / 20 * 19)
+      continue;
+    best = form;
+    bestCost = cost;
+  }
+  return sums && leastCost > *sums / 10 * 9 ? std::nullopt : best;
 }
 
 } // namespace keratin

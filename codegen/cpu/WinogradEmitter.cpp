@@ -43,7 +43,7 @@ private:
   void emitInTurns();
   void emitBlock(Value firstTile, Value tiles);
   Value allWeights() {
-    return kernel.index(plan.panels() * conv.pieceChannels());
+    return kernel.index(plan.panels() * plan.pieceChannels());
   }
   void transformWeights(Range range);
   void multiply(Range points, Value tiles);
@@ -79,14 +79,15 @@ Value WinogradEmitter::packedWeights() {
   Value tensor = conv.factor->get();
   auto type = cast<RankedTensorType>(tensor.getType());
   RankedTensorType wanted =
-      transformedType(type, {plan.m, conv.weightAxes}, plan.panelWidth());
+      transformedType(type, {plan.form, conv.weightAxes}, plan.panelWidth());
   kernel.setPackedArgument(
       cast<BlockArgument>(tensor).getArgNumber(),
       MemRefType::get(wanted.getShape(), wanted.getElementType()),
       b.getDictionaryAttr(
           {b.getNamedAttr("axes", b.getDenseI64ArrayAttr(conv.weightAxes)),
            b.getNamedAttr("block", b.getI64IntegerAttr(plan.panelWidth())),
-           b.getNamedAttr("winograd", b.getI64IntegerAttr(plan.m))}));
+           b.getNamedAttr("taps", b.getI64IntegerAttr(plan.form.taps)),
+           b.getNamedAttr("winograd", b.getI64IntegerAttr(plan.form.m))}));
   return kernel.memrefOf(tensor);
 }
 
@@ -96,8 +97,8 @@ Value WinogradEmitter::ownWeights() {
   Value scratch = kernel.addSharedScratch(element, plan.weightElements());
   return view(
       scratch, kernel.index(0),
-      {plan.points(), plan.panels(), conv.pieceChannels(), plan.panelWidth()},
-      {plan.weightStride(), conv.pieceChannels() * plan.panelWidth(),
+      {plan.points(), plan.panels(), plan.pieceChannels(), plan.panelWidth()},
+      {plan.weightStride(), plan.pieceChannels() * plan.panelWidth(),
        plan.panelWidth(), 1});
 }
 
@@ -120,7 +121,7 @@ void WinogradEmitter::layOut() {
   products =
       slices(llvm::alignTo(conv.filters, plan.lanes), scratch, ofProducts);
   inputs =
-      slices(conv.pieceChannels(), scratch, plus(ring, plan.sliceStride()));
+      slices(plan.pieceChannels(), scratch, plus(ring, plan.sliceStride()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,8 +129,8 @@ void WinogradEmitter::layOut() {
 //===----------------------------------------------------------------------===//
 
 void WinogradEmitter::run() {
-  kernel.to()->setAttr(kernelAttr,
-                       b.getStringAttr("winograd" + llvm::Twine(plan.m)));
+  kernel.to()->setAttr(
+      kernelAttr, b.getStringAttr("winograd" + llvm::Twine(plan.form.name())));
   layOut();
   if (plan.shared == WinogradPlan::Shared::Positions)
     return emitInTurns();
@@ -204,7 +205,7 @@ void WinogradEmitter::transformWeights(Range range) {
   };
   reader.setLane(conv.filter);
   loop(range.first, range.second, 1, [&](Value number) {
-    Value channels = kernel.index(conv.pieceChannels());
+    Value channels = kernel.index(plan.pieceChannels());
     Value panel = kernel.over(number, channels, /*rest=*/false);
     Value channel = kernel.over(number, channels, /*rest=*/true);
     Value ofTap = kernel.index(conv.channels);
@@ -219,7 +220,7 @@ void WinogradEmitter::transformWeights(Range range) {
       transform(
           taps(),
           [&](OpBuilder &b, Location loc, ValueRange taps) {
-            return emitWindowTransform(b, loc, taps, plan.m);
+            return emitWindowTransform(b, loc, taps, plan.form.m);
           },
           [&](int64_t i, int64_t j) { return read(i, j, width); },
           [&](int64_t i, ValueRange row) {
@@ -271,7 +272,7 @@ Value WinogradEmitter::firstStep(Value row) {
   Value number =
       arith::DivUIOp::create(b, loc, row, kernel.index(plan.size.rows));
   return arith::MulIOp::create(b, loc, number,
-                               kernel.index(conv.pieceChannels()));
+                               kernel.index(plan.pieceChannels()));
 }
 
 /// Fetches for the panel behind `panel`, which in memory may be the first one
@@ -283,7 +284,7 @@ void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
   Value vector = arith::DivUIOp::create(
       b, loc, arith::MulIOp::create(b, loc, step, kernel.index(vectors)),
       kernel.index(turns));
-  int64_t inPanel = conv.pieceChannels() * vectors;
+  int64_t inPanel = plan.pieceChannels() * vectors;
   for (int64_t turn = 0; turn * turns < vectors; ++turn) {
     Value place = plus(vector, turn);
     if (plan.block <= rowsOfRuns && inPanel % runsAtOnce == 0)
@@ -304,7 +305,7 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
     places.push_back(plus(row, i));
   Value step = firstStep(row);
   SmallVector<Value> sums = emitLoop(
-      b, loc, kernel.index(0), kernel.index(conv.pieceChannels()),
+      b, loc, kernel.index(0), kernel.index(plan.pieceChannels()),
       kernel.index(1), start, [&](Value channel, ValueRange before) {
         SmallVector<Value> factors;
         prefetchWeights(point, panel,
@@ -341,7 +342,10 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
       reader.bind(conv.filter, filter);
       ahead.ask(next);
       transform(
-          positions(), emitOutputTransform,
+          positions(),
+          [&](OpBuilder &b, Location loc, ValueRange sums) {
+            return emitOutputTransform(b, loc, sums, plan.form.m);
+          },
           [&](int64_t i, int64_t j) -> Value {
             return vector::LoadOp::create(
                 b, loc, vectorType, products,
@@ -350,7 +354,7 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
           },
           [&](int64_t i, ValueRange sums) {
             ifInside(conv.down, row, i, [&] {
-              for (int64_t j = 0; j < plan.m; ++j)
+              for (int64_t j = 0; j < plan.form.m; ++j)
                 ifInside(conv.across, column, j,
                          [&] { finish(i, j, sums[j], width); });
             });

@@ -45,7 +45,7 @@ private:
   bool isSumOfProducts();
   bool haveType(Type element);
   bool isOnePiece() const {
-    return conv.down.pieces() == 1 && conv.across.pieces() == 1;
+    return std::max(conv.down.taps, conv.across.taps) == 3;
   }
   bool readWeights();
   bool readImages(AffineMap map);
@@ -202,16 +202,19 @@ void WindowReader::pickAxes() {
                             axis.taps});
 }
 
-/// All pieces of a tile wait for products.
+/// All pieces of a tile wait for products. Of three taps there are most.
 bool WindowReader::hasFewPieces() {
   int64_t most = conv.down.isThere() ? 16 : 96;
   constexpr int64_t mostTaps = 16;
+  auto pieces = [](const TransformedAxis &axis) {
+    return TileForm().piecesOf(axis.taps);
+  };
   for (const OuterAxis &axis : conv.outer)
     if (axis.extent < 1 || axis.taps < 1 || axis.taps > mostTaps)
       return false;
   return conv.outerTaps() <= mostTaps &&
          std::max(conv.down.taps, conv.across.taps) <= 3 * most &&
-         conv.down.pieces() * conv.across.pieces() <= most;
+         pieces(conv.down) * pieces(conv.across) <= most;
 }
 
 /// x[n, z(d, t), h + i, w + j, c]

@@ -73,8 +73,8 @@ void GradientEmitter::layOut() {
 }
 
 void GradientEmitter::run() {
-  kernel.to()->setAttr(kernelAttr,
-                       b.getStringAttr("winograd" + llvm::Twine(plan.m)));
+  kernel.to()->setAttr(
+      kernelAttr, b.getStringAttr("winograd" + llvm::Twine(plan.form.name())));
   layOut();
   Value first = kernel.index(0), groups = kernel.index(plan.groups);
   Range all = {first, kernel.index(conv.channels)};

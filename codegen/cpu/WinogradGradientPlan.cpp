@@ -18,7 +18,7 @@ public:
   GradientPlanner(const WindowConv &conv, unsigned bits, const VectorUnit &unit)
       : WindowCosts(conv, bits, unit) {}
 
-  GradientPlan plan(int64_t m) const;
+  GradientPlan plan(TileForm form) const;
   int64_t costOf(const GradientPlan &plan) const;
   int64_t costOfSums() const;
 
@@ -77,9 +77,8 @@ int64_t GradientPlanner::costOf(const GradientPlan &plan) const {
   auto blocks = int64_t(llvm::divideCeil(tiles, plan.block));
   int64_t products = plan.points() * (tiles + blocks * stepsOfEnds) *
                      productCost(conv.channels, columns, plan.size);
-  int64_t slopes = tiles * columns *
-                   (conv.down.isThere() ? (plan.m == 2 ? 80 : 300)
-                                        : (plan.m == 2 ? 20 : 45));
+  int64_t slopes =
+      tiles * columns * costOfTransform(plan, {80, 300}, {20, 45, 45});
   int64_t ends = conv.channels * columns * (plan.points() * (plan.groups + 2));
   // Transforms are written and read, as sums are in each block, of which half
   // hides behind products.
@@ -89,13 +88,13 @@ int64_t GradientPlanner::costOf(const GradientPlan &plan) const {
   return products + costOfInputs(plan, tiles) + slopes + ends + blocks * moved;
 }
 
-GradientPlan GradientPlanner::plan(int64_t m) const {
+GradientPlan GradientPlanner::plan(TileForm form) const {
   constexpr int64_t blocks[] = {128, 256, 96, 64, 48, 32, 16};
   GradientPlan best;
   int64_t leastCost = std::numeric_limits<int64_t>::max();
   for (int64_t most : blocks) {
     GradientPlan plan;
-    static_cast<WindowTiling &>(plan) = tilingOf(m);
+    static_cast<WindowTiling &>(plan) = tilingOf(form);
     plan.size = tile();
     plan.block = most;
     if (conv.images) {
@@ -123,16 +122,18 @@ std::optional<GradientPlan> planGradient(Kernel &kernel, linalg::GenericOp root,
   unsigned bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
   GradientPlanner planner(*conv, bits, unit);
-  GradientPlan two = planner.plan(2), four = planner.plan(4);
-  std::optional<int64_t> m =
-      choice == Winograd::F2 ? 2
-      : choice == Winograd::F4
-          ? 4
-          : fastestTile(planner.costOf(two), planner.costOf(four),
-                        planner.costOfSums());
-  if (!m)
+  SmallVector<TileForm> forms;
+  if (choice == Winograd::F2 || choice == Winograd::Auto)
+    forms.push_back({2, 3});
+  if (choice != Winograd::F2)
+    forms.push_back({4, 3});
+  std::optional<TileForm> form = fastestForm(
+      forms, [&](TileForm form) { return planner.costOf(planner.plan(form)); },
+      choice == Winograd::Auto ? std::optional(planner.costOfSums())
+                               : std::nullopt);
+  if (!form)
     return std::nullopt;
-  GradientPlan plan = *m == 2 ? two : four;
+  GradientPlan plan = planner.plan(*form);
   constexpr int64_t mostBytes = 64 << 20;
   int64_t elements = std::max(plan.blockElements(), plan.sumElements());
   return elements * bits / 8 > mostBytes ? std::nullopt : std::optional(plan);

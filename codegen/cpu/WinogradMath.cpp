@@ -1,10 +1,11 @@
-//===- WinogradMath.cpp - the transforms of F(m x m, 3x3) -----------------===//
+//===- WinogradMath.cpp - the transforms of F(m x m, r x r) ---------------===//
 #include "codegen/cpu/WinogradMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 using namespace mlir;
@@ -13,6 +14,12 @@ namespace keratin {
 
 /// The points of F(4x4, 3x3) besides 0 and infinity are +-near and +-far.
 static constexpr double near = 5.0 / 8, far = 3.0 / 2;
+
+bool isKnown(TileForm form, size_t axes) {
+  return form.taps >= 3 && form.taps <= 5 && form.m >= 2 && form.m <= 6 &&
+         ((form.taps == 3 && (form.m == 2 || form.m == 4)) ||
+          (axes == 1 && form.inputs() == 8));
+}
 
 static double power(double point, int exponent) {
   double result = 1;
@@ -65,12 +72,49 @@ private:
 };
 } // namespace
 
+/// The points of tiles of eight inputs besides 0 and infinity are each of these
+/// and its negative.
+static constexpr std::array<double, 3> eightPoints = {1.0 / 2, 1, 2};
+
+/// Row i of B^T for eight inputs, as below: of a point p and its negative it is
+/// (t^2 - q^2)(t^2 - r^2) t (t +- p) for the other two, of 0 and infinity
+/// (t^2 - p^2)(t^2 - q^2)(t^2 - r^2), the latter times t.
+static SmallVector<Value> transformEight(Formula &f, ValueRange x) {
+  double sum = 0, product = 1, ofPairs = 0;
+  for (double point : eightPoints) {
+    ofPairs += sum * point * point;
+    sum += point * point;
+    product *= point * point;
+  }
+  auto all = [&](size_t first) {
+    Value upper = f.addTimes(-sum, x[first + 4], x[first + 6]);
+    return f.addTimes(ofPairs, x[first + 2],
+                      f.addTimes(-product, x[first], upper));
+  };
+  SmallVector<Value> result = {all(0)};
+  for (double point : eightPoints) {
+    double others = product / (point * point);
+    double sumOfOthers = sum - point * point;
+    auto half = [&](size_t first) {
+      return f.addTimes(others, x[first],
+                        f.addTimes(-sumOfOthers, x[first + 2], x[first + 4]));
+    };
+    Value even = half(2), odd = half(1);
+    result.push_back(f.addTimes(point, odd, even));
+    result.push_back(f.addTimes(-point, odd, even));
+  }
+  result.push_back(all(1));
+  return result;
+}
+
 SmallVector<Value> emitInputTransform(OpBuilder &b, Location loc,
                                       ValueRange x) {
   Formula f(b, loc, x[0].getType());
   if (x.size() == 4)
     return {f.sub(x[0], x[2]), f.add(x[1], x[2]), f.sub(x[2], x[1]),
             f.sub(x[3], x[1])};
+  if (x.size() == 8)
+    return transformEight(f, x);
   // Row i of B^T is the polynomial that is zero at all points but the i-th:
   // (t^2 - far^2)(t + near) t and so on; its even and odd parts serve two rows.
   constexpr double near2 = near * near, far2 = far * far;
@@ -87,9 +131,32 @@ SmallVector<Value> emitInputTransform(OpBuilder &b, Location loc,
       f.addTimes(-(near2 + far2), x[3], f.addTimes(near2 * far2, x[1], x[5]))};
 }
 
-SmallVector<Value> emitOutputTransform(OpBuilder &b, Location loc,
-                                       ValueRange x) {
+/// Row i of A^T for eight inputs, as below.
+static SmallVector<Value> outputsOfEight(Formula &f, ValueRange x, int64_t m) {
+  SmallVector<Value> even, odd, result;
+  for (size_t at = 1; at < 7; at += 2) {
+    even.push_back(f.add(x[at], x[at + 1]));
+    odd.push_back(f.sub(x[at], x[at + 1]));
+  }
+  for (int i = 0; i < m; ++i) {
+    ArrayRef<Value> of = i % 2 == 0 ? even : odd;
+    // The point 1 has the factor 1.
+    Value sum = f.addTimes(power(eightPoints[0], i), of[0], of[1]);
+    sum = f.addTimes(power(eightPoints[2], i), of[2], sum);
+    if (i == 0)
+      sum = f.add(sum, x[0]);
+    if (i == m - 1)
+      sum = f.add(sum, x[7]);
+    result.push_back(sum);
+  }
+  return result;
+}
+
+SmallVector<Value> emitOutputTransform(OpBuilder &b, Location loc, ValueRange x,
+                                       int64_t m) {
   Formula f(b, loc, x[0].getType());
+  if (x.size() == 8)
+    return outputsOfEight(f, x, m);
   // Output i is the sum of the products, each times its point to the power i;
   // the point at infinity has a part in the last.
   Value nearEven = f.add(x[1], x[2]), nearOdd = f.sub(x[1], x[2]);
@@ -126,38 +193,50 @@ SmallVector<Value> emitSlopeTransform(OpBuilder &b, Location loc,
 
 namespace {
 struct WindowRow {
-  double tap[3];
+  std::array<double, 5> tap;
 };
+using WindowMatrix = SmallVector<WindowRow, 8>;
 } // namespace
 
-/// G: row i is (1, t, t^2) / product over the other points s of (t - s), for
-/// the i-th point t; the last row is that of infinity.
-static ArrayRef<WindowRow> windowMatrix(int64_t m) {
-  static constexpr WindowRow two[] = {
-      {{1, 0, 0}}, {{.5, .5, .5}}, {{.5, -.5, .5}}, {{0, 0, 1}}};
-  constexpr double near2 = near * near, far2 = far * far;
-  constexpr double atNear = 2 * near2 * (near2 - far2);
-  constexpr double atFar = 2 * far2 * (far2 - near2);
-  static constexpr WindowRow four[] = {
-      {{1 / (near2 * far2), 0, 0}},
-      {{1 / atNear, near / atNear, near2 / atNear}},
-      {{1 / atNear, -near / atNear, near2 / atNear}},
-      {{1 / atFar, far / atFar, far2 / atFar}},
-      {{1 / atFar, -far / atFar, far2 / atFar}},
-      {{0, 0, 1}}};
-  return m == 2 ? ArrayRef(two) : ArrayRef(four);
+/// G: row i is (1, t, t^2, ..) / product over the other points s of (t - s),
+/// for the i-th point t; the last row is that of infinity. F(2x2, 3x3) has the
+/// first row, and the row of the inputs that meets it, times -1.
+static WindowMatrix windowMatrix(TileForm form) {
+  SmallVector<double, 7> points = {0};
+  auto add = [&](double point) { points.append({point, -point}); };
+  if (form.inputs() == 4)
+    add(1);
+  else if (form.inputs() == 6)
+    llvm::for_each(std::array{near, far}, add);
+  else
+    llvm::for_each(eightPoints, add);
+  WindowMatrix matrix;
+  for (double point : points) {
+    double scale = 1;
+    for (double other : points)
+      scale *= other == point ? 1 : point - other;
+    if (form.inputs() == 4 && point == 0)
+      scale = -scale;
+    WindowRow row = {};
+    for (int64_t tap = 0; tap < form.taps; ++tap)
+      row.tap[tap] = power(point, int(tap)) / scale;
+    matrix.push_back(row);
+  }
+  matrix.push_back({});
+  matrix.back().tap[form.taps - 1] = 1;
+  return matrix;
 }
 
 SmallVector<Value> emitWindowTransform(OpBuilder &b, Location loc, ValueRange x,
                                        int64_t m) {
   Formula f(b, loc, x[0].getType());
-  ArrayRef<WindowRow> matrix = windowMatrix(m);
+  WindowMatrix matrix = windowMatrix({m, 3});
   SmallVector<Value> result;
   result.push_back(m == 2 ? Value(x[0]) : f.times(matrix[0].tap[0], x[0]));
   // Rows of a point and of its negative differ by the sign of the odd part.
-  for (ArrayRef<WindowRow> rows = matrix.slice(1).drop_back(); !rows.empty();
-       rows = rows.drop_front(2)) {
-    const double *tap = rows.front().tap;
+  for (ArrayRef<WindowRow> rows = ArrayRef(matrix).slice(1).drop_back();
+       !rows.empty(); rows = rows.drop_front(2)) {
+    const auto &tap = rows.front().tap;
     Value even = f.addTimes(tap[0], x[0], f.times(tap[2], x[2]));
     result.push_back(f.addTimes(tap[1], x[1], even));
     result.push_back(f.addTimes(-tap[1], x[1], even));
@@ -169,12 +248,12 @@ SmallVector<Value> emitWindowTransform(OpBuilder &b, Location loc, ValueRange x,
 SmallVector<Value> emitWindowSums(OpBuilder &b, Location loc, ValueRange x) {
   Formula f(b, loc, x[0].getType());
   int64_t m = int64_t(x.size()) - 2;
-  ArrayRef<WindowRow> matrix = windowMatrix(m);
+  WindowMatrix matrix = windowMatrix({m, 3});
   SmallVector<Value> result = {m == 2 ? Value(x[0])
                                       : f.times(matrix[0].tap[0], x[0]),
                                Value(), x.back()};
   for (int64_t row = 1; row <= m; row += 2) {
-    const double *tap = matrix[row].tap;
+    const auto &tap = matrix[row].tap;
     Value even = f.add(x[row], x[row + 1]), odd = f.sub(x[row], x[row + 1]);
     result[0] = f.addTimes(tap[0], even, result[0]);
     result[1] =
@@ -184,15 +263,17 @@ SmallVector<Value> emitWindowSums(OpBuilder &b, Location loc, ValueRange x) {
   return result;
 }
 
-/// Windows of three taps side by side, to those of the points of `matrix`:
+/// Windows of `taps` taps side by side, to those of the points of `matrix`:
 /// element `tap` of that in lane l is g[tap * stride + l].
 template <int64_t lanes>
-static void transformLine(ArrayRef<WindowRow> matrix, const double *g,
-                          int64_t stride, double *out) {
+static void transformLine(ArrayRef<WindowRow> matrix, int64_t taps,
+                          const double *g, int64_t stride, double *out) {
   for (const auto &[tap] : matrix) {
     for (int64_t lane = 0; lane < lanes; ++lane)
-      out[lane] = g[lane] * tap[0] + g[stride + lane] * tap[1] +
-                  g[2 * stride + lane] * tap[2];
+      out[lane] = g[lane] * tap[0];
+    for (int64_t number = 1; number < taps; ++number)
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        out[lane] += g[number * stride + lane] * tap[number];
     out += lanes;
   }
 }
@@ -203,15 +284,15 @@ static void transformSquare(ArrayRef<WindowRow> matrix, const double *g,
                             double *out) {
   for (const WindowRow &of : matrix) {
     double row[3 * lanes];
-    transformLine<3 * lanes>(of, g, 3 * lanes, row);
-    transformLine<lanes>(matrix, row, lanes, out);
+    transformLine<3 * lanes>(of, 3, g, 3 * lanes, row);
+    transformLine<lanes>(matrix, 3, row, lanes, out);
     out += int64_t(matrix.size()) * lanes;
   }
 }
 
 void transformWindow(int64_t m, ArrayRef<double> g,
                      MutableArrayRef<double> out) {
-  transformSquare<1>(windowMatrix(m), g.data(), out.data());
+  transformSquare<1>(windowMatrix({m, 3}), g.data(), out.data());
 }
 
 namespace {
@@ -219,8 +300,9 @@ namespace {
 /// are.
 class Windows {
 public:
-  Windows(RankedTensorType type, ArrayRef<int64_t> transformed)
-      : taps(type.getShape().drop_back(2)), transformed(transformed) {
+  Windows(RankedTensorType type, const WindowTransform &transform)
+      : taps(type.getShape().drop_back(2)), transformed(transform.axes),
+        form(transform.form) {
     ArrayRef<int64_t> inner = type.getShape().take_back(2);
     channels = inner[0];
     filters = inner[1];
@@ -240,11 +322,12 @@ public:
 
 private:
   int64_t piecesAlong(size_t axis) const {
-    return llvm::is_contained(transformed, axis) ? piecesOf(taps[axis])
+    return llvm::is_contained(transformed, axis) ? form.piecesOf(taps[axis])
                                                  : taps[axis];
   }
 
   ArrayRef<int64_t> taps, transformed;
+  TileForm form;
 };
 } // namespace
 
@@ -252,9 +335,9 @@ std::optional<int64_t> Windows::filtersOf(int64_t piece, int64_t offset,
                                           int64_t channel) const {
   SmallVector<int64_t, 3> place(taps.size());
   for (int64_t axis : llvm::reverse(transformed)) {
-    place[axis] = piece % piecesAlong(axis) * 3 + offset % 3;
+    place[axis] = piece % piecesAlong(axis) * form.taps + offset % form.taps;
     piece /= piecesAlong(axis);
-    offset /= 3;
+    offset /= form.taps;
   }
   for (size_t axis = taps.size(); axis-- > 0;)
     if (!llvm::is_contained(transformed, axis)) {
@@ -273,7 +356,7 @@ std::optional<int64_t> Windows::filtersOf(int64_t piece, int64_t offset,
 RankedTensorType transformedType(RankedTensorType type,
                                  const WindowTransform &transform,
                                  int64_t block) {
-  Windows windows(type, transform.axes);
+  Windows windows(type, transform);
   auto blocks = int64_t(llvm::divideCeil(windows.filters, block));
   Type element = type.getElementType();
   if (element.isBF16())
@@ -298,12 +381,13 @@ template <typename T, typename From = T>
 static void transformAs(ArrayRef<char> source, RankedTensorType type,
                         const WindowTransform &transform, int64_t block,
                         MutableArrayRef<char> destination) {
-  Windows all(type, transform.axes);
+  Windows all(type, transform);
   int64_t channels = all.pieces() * all.channels, filters = all.filters;
   int64_t blocks = llvm::divideCeil(filters, block);
   constexpr int64_t lanes = 8;
   bool isSquare = transform.axes.size() == 2;
-  ArrayRef<WindowRow> matrix = windowMatrix(transform.m);
+  int64_t taps = transform.form.taps;
+  WindowMatrix matrix = windowMatrix(transform.form);
   double windows[9 * lanes] = {};
   SmallVector<double> transformed(transform.points() * lanes);
   From weights[lanes];
@@ -312,7 +396,7 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type,
   for (int64_t c = 0; c < channels; ++c)
     for (int64_t k = 0, count; k < filters; k += count) {
       count = std::min({lanes, filters - k, block - k % block});
-      for (int64_t tap = 0; tap < (isSquare ? 9 : 3); ++tap) {
+      for (int64_t tap = 0; tap < (isSquare ? 9 : taps); ++tap) {
         double *out = &windows[tap * lanes];
         std::optional<int64_t> first =
             all.filtersOf(c / all.channels, tap, c % all.channels);
@@ -327,7 +411,7 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type,
       if (isSquare)
         transformSquare<lanes>(matrix, windows, transformed.data());
       else
-        transformLine<lanes>(matrix, windows, lanes, transformed.data());
+        transformLine<lanes>(matrix, taps, windows, lanes, transformed.data());
       for (int64_t point = 0; point < transform.points(); ++point) {
         const double *values = &transformed[point * lanes];
         std::copy(values, values + count, rounded);

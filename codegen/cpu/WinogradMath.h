@@ -1,4 +1,4 @@
-//===- WinogradMath.h - the transforms of F(m x m, 3x3) ---------*- C++ -*-===//
+//===- WinogradMath.h - the transforms of F(m x m, r x r) -------*- C++ -*-===//
 //
 // m x m outputs of a 3x3 window g over a tile d of (m+2) x (m+2) inputs are
 //
@@ -11,11 +11,13 @@
 //     G^T [(A e A^T) * (B^T d B)] G
 //
 // Along one axis alone it is A^T [(G g) * (B^T d)], with m+2 multiplications in
-// place of 3 m.
+// place of 3 m, and for r taps m+r-1 in place of r m.
 //
-// The matrices evaluate polynomials at m+1 points and at infinity. F(2x2, 3x3)
-// takes 0 and +-1; F(4x4, 3x3) takes 0, +-5/8 and +-3/2, which are exact in
-// binary and round to a third of the error of the usual 0, +-1, +-2.
+// The matrices evaluate polynomials at points and at infinity, as many as a
+// tile has inputs. F(2x2, 3x3) takes 0 and +-1; F(4x4, 3x3) takes 0, +-5/8 and
+// +-3/2, which are exact in binary and round to a third of the error of the
+// usual 0, +-1, +-2. Tiles of eight inputs, of F(6, 3), F(5, 4) and F(4, 5),
+// take 0, +-1/2, +-1 and +-2: their transforms of inputs are the same.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_WINOGRADMATH_H
@@ -27,39 +29,55 @@
 
 namespace keratin {
 
-/// In how many pieces of three a window of so many taps along an axis is cut
-/// that is transformed: the last one may have fewer.
-inline int64_t piecesOf(int64_t taps) {
-  return int64_t(llvm::divideCeil(taps, 3));
-}
+/// F(m, r): m outputs of r taps, along each transformed axis.
+struct TileForm {
+  int64_t m = 4, taps = 3;
+  int64_t inputs() const { return m + taps - 1; }
+  /// In how many pieces of so many taps a window is cut, of which the last one
+  /// may have fewer.
+  int64_t piecesOf(int64_t windowTaps) const {
+    return int64_t(llvm::divideCeil(windowTaps, taps));
+  }
+  /// What --winograd and names of kernels call it.
+  int64_t name() const { return inputs() == 8 ? 8 : m; }
+};
 
-/// Which axes of windows are transformed: two, or one.
+/// Whether F(m, r) is known, for so many axes: m and r of 2 and 3 or 4 and 3,
+/// and along one axis 6 and 3, 5 and 4, or 4 and 5.
+bool isKnown(TileForm form, size_t axes);
+
+/// How windows are transformed, along two of their axes or one.
 struct WindowTransform {
-  int64_t m;
+  TileForm form;
   llvm::SmallVector<int64_t, 2> axes; ///< of the weights, from the outermost on
   /// Positions of a tile.
   int64_t points() const {
-    return axes.size() == 2 ? (m + 2) * (m + 2) : m + 2;
+    return axes.size() == 2 ? form.inputs() * form.inputs() : form.inputs();
   }
 };
 
-/// Emits `B^T x` for the m+2 floats or vectors of floats `x`.
+/// Emits `B^T x` for the 4, 6 or 8 floats or vectors of floats `x`.
 llvm::SmallVector<mlir::Value>
 emitInputTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
 
-/// Emits `A^T x` for the m+2 floats or vectors of floats `x`: m values.
-llvm::SmallVector<mlir::Value>
-emitOutputTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
+/// Emits `A^T x` for the 4, 6 or 8 floats or vectors of floats `x`: m values.
+llvm::SmallVector<mlir::Value> emitOutputTransform(mlir::OpBuilder &b,
+                                                   mlir::Location loc,
+                                                   mlir::ValueRange x,
+                                                   int64_t m);
 
-/// Emits `A x` for the m floats or vectors of floats `x`: m+2 values.
+/// Emits `A x` for the m floats or vectors of floats `x`: m+2 values. m is 2 or
+/// 4.
 llvm::SmallVector<mlir::Value>
 emitSlopeTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
 
-/// Emits `G^T x` for the m+2 floats or vectors of floats `x`: 3 values.
+/// Emits `G^T x` for the m+2 floats or vectors of floats `x`: 3 values. m is 2
+/// or 4.
 llvm::SmallVector<mlir::Value>
 emitWindowSums(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
 
-/// Emits `G x` for the 3 floats or vectors of floats `x`: m+2 values.
+/// Emits `G x` for the 3 floats or vectors of floats `x`: m+2 values. m is 2, 4
+/// or 6.
 llvm::SmallVector<mlir::Value> emitWindowTransform(mlir::OpBuilder &b,
                                                    mlir::Location loc,
                                                    mlir::ValueRange x,
@@ -72,7 +90,8 @@ void transformWindow(int64_t m, llvm::ArrayRef<double> g,
 
 /// The weights 3 x 3 x C x K as the products of F(m x m, 3x3) read them:
 /// [(m+2)^2, ceil(K / block), C, block], of f32 for those of bf16. Those of
-/// other windows are as if they had more channels: `piecesOf` times as many for
+/// other forms have other points, and other windows are as if they had more
+/// channels: `piecesOf` times as many for
 /// an axis that is transformed, and as often as it has taps for another one.
 /// Taps of the latter are outermost, and pieces in row-major order.
 mlir::RankedTensorType transformedType(mlir::RankedTensorType type,

@@ -24,7 +24,7 @@ int64_t WindowTiling::rowStride(int64_t elements) const {
   return int64_t(llvm::alignTo(elements, line)) + line;
 }
 int64_t WinogradPlan::sliceStride() const {
-  return block * rowStride(std::max(conv.pieceChannels(), conv.filters)) + line;
+  return block * rowStride(std::max(pieceChannels(), conv.filters)) + line;
 }
 
 /// Scratch memory of all parts of a kernel, where it has two, and what they
@@ -41,7 +41,7 @@ public:
           const VectorUnit &unit)
       : WindowCosts(conv, bits, unit), inParts(inParts) {}
 
-  WinogradPlan plan(int64_t m) const;
+  WinogradPlan plan(TileForm form) const;
   int64_t costOf(const WinogradPlan &plan) const;
   int64_t costOfSums() const;
 
@@ -59,7 +59,7 @@ private:
   }
   TileSize tile(int64_t rows, int64_t stride, int64_t vectors) const;
   int64_t weightBytes(const WinogradPlan &plan) const {
-    return plan.points() * conv.pieceChannels() * plan.panels() *
+    return plan.points() * plan.pieceChannels() * plan.panels() *
            plan.panelWidth() * bytes;
   }
   int64_t blocksOf(const WinogradPlan &plan) const {
@@ -108,7 +108,7 @@ int64_t Planner::costOfWeights(const WinogradPlan &plan) const {
   if (conv.hasKnownWeights)
     return 0;
   bool stay = weightBytes(plan) <= cachedWeightBytes;
-  return conv.pieceChannels() * vectors(conv.filters) * costOfWindow(plan) +
+  return plan.pieceChannels() * vectors(conv.filters) * costOfWindow(plan) +
          (stay ? 0 : 2 * weightBytes(plan) / cachedBytesOfSlot());
 }
 
@@ -120,7 +120,7 @@ int64_t Planner::costOfProducts(const WinogradPlan &plan) const {
                                         : kept ? nearBytesOfSlot()
                                                : cachedBytesOfSlot());
   auto ofBlock = [&](int64_t tiles, bool first) {
-    int64_t cost = plan.points() * (conv.pieceChannels() + stepsOfEnds) *
+    int64_t cost = plan.points() * (plan.pieceChannels() + stepsOfEnds) *
                    productCost(tiles, vectors(conv.filters), plan.size);
     if (kept && !first)
       return cost;
@@ -190,7 +190,7 @@ double Planner::costInParts(WinogradPlan &plan) const {
   double byPositions =
       costOfTurns +
       mean(parts,
-           {{costOfWeights(plan), plan.panels() * conv.pieceChannels(), 1},
+           {{costOfWeights(plan), plan.panels() * plan.pieceChannels(), 1},
             {costOfInputs(plan, images() * plan.tilesOfImage()), tiles, 1},
             {costOfProducts(plan) + costOfScratch(plan), plan.points(), 1},
             {costOfOutputs(plan), tiles, 1}});
@@ -205,14 +205,14 @@ double Planner::costInParts(WinogradPlan &plan) const {
 /// Threads may do better with a tile that gives them equal shares than with
 /// that which one is fastest with.
 double Planner::pickTile(WinogradPlan &plan) const {
-  plan.size = tile(plan.block, plan.rowStride(conv.pieceChannels()));
+  plan.size = tile(plan.block, plan.rowStride(plan.pieceChannels()));
   if (!inParts)
     return double(costOf(plan));
   double least = costInParts(plan);
   WinogradPlan other = plan;
   int64_t widest = std::min(mostVectors, vectors(conv.filters));
   for (int64_t width = 1; width <= widest; ++width) {
-    other.size = tile(plan.block, plan.rowStride(conv.pieceChannels()), width);
+    other.size = tile(plan.block, plan.rowStride(plan.pieceChannels()), width);
     double cost = costInParts(other);
     if (cost >= least)
       continue;
@@ -223,13 +223,13 @@ double Planner::pickTile(WinogradPlan &plan) const {
 }
 
 /// The smallest block of nearly the least cost.
-WinogradPlan Planner::plan(int64_t m) const {
+WinogradPlan Planner::plan(TileForm form) const {
   constexpr int64_t mostTiles = 128;
   bool areShared = inParts && conv.images;
   int64_t fewestTiles = areShared ? 12 : 16;
   constexpr double nearly = 1.02;
   WinogradPlan plan, best;
-  static_cast<WindowTiling &>(plan) = tilingOf(m);
+  static_cast<WindowTiling &>(plan) = tilingOf(form);
   double leastCost = std::numeric_limits<double>::infinity();
   double bestCost = leastCost;
   int64_t tiles = images() * plan.tilesOfImage();
@@ -249,6 +249,23 @@ WinogradPlan Planner::plan(int64_t m) const {
   return best;
 }
 
+/// Those that `choice` leaves open, from that which rounds least on.
+static SmallVector<TileForm> formsOf(const WindowConv &conv, Winograd choice) {
+  constexpr TileForm two = {2, 3}, four = {4, 3};
+  SmallVector<TileForm> eight = {{6, 3}};
+  // Windows that the kernel transforms have three taps.
+  if (conv.hasKnownWeights)
+    eight.append({{5, 4}, {4, 5}});
+  if (choice == Winograd::F2)
+    return {two};
+  if (choice == Winograd::F4 || conv.down.isThere())
+    return choice == Winograd::Auto ? SmallVector<TileForm>{two, four}
+                                    : SmallVector<TileForm>{four};
+  if (choice == Winograd::Auto)
+    eight.insert(eight.begin(), {two, four});
+  return eight;
+}
+
 std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
                                          const VectorUnit &unit,
                                          Winograd choice, DotUnit dots) {
@@ -264,21 +281,19 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
   unsigned bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
   Planner planner(*conv, bits, kernel.hasParts(), unit);
-  auto planOf = [&](int64_t m) -> std::optional<WinogradPlan> {
-    WinogradPlan plan = planner.plan(m);
-    bool isTooLarge = !conv->hasKnownWeights &&
-                      plan.weightElements() * bits / 8 > mostWeightBytes;
-    return isTooLarge ? std::nullopt : std::optional(plan);
-  };
-  if (choice != Winograd::Auto)
-    return planOf(choice == Winograd::F2 ? 2 : 4);
   // What is rounded how must not depend on threads.
   Planner ofOne(*conv, bits, /*inParts=*/false, unit);
-  int64_t costOfTwo = ofOne.costOf(ofOne.plan(2));
-  int64_t costOfFour = ofOne.costOf(ofOne.plan(4));
   int64_t costOfSums = ofOne.costOfSums() / (isDot ? 2 : 1);
-  std::optional<int64_t> m = fastestTile(costOfTwo, costOfFour, costOfSums);
-  return m ? planOf(*m) : std::nullopt;
+  std::optional<TileForm> form = fastestForm(
+      formsOf(*conv, choice),
+      [&](TileForm form) { return ofOne.costOf(ofOne.plan(form)); },
+      choice == Winograd::Auto ? std::optional(costOfSums) : std::nullopt);
+  if (!form)
+    return std::nullopt;
+  WinogradPlan plan = planner.plan(*form);
+  bool isTooLarge = !conv->hasKnownWeights &&
+                    plan.weightElements() * bits / 8 > mostWeightBytes;
+  return isTooLarge ? std::nullopt : std::optional(plan);
 }
 
 } // namespace keratin

@@ -222,15 +222,15 @@ void WindowTiles::bindOuterTaps(Value taps) {
 }
 
 void WindowTiles::overPieces(llvm::function_ref<void(const Piece &)> body) {
-  loop(kernel.index(0), kernel.index(conv.pieces()), 1, [&](Value number) {
+  loop(kernel.index(0), kernel.index(tiling.pieces()), 1, [&](Value number) {
     Piece piece;
     piece.firstChannel = kernel.times(number, conv.channels);
     // Along the innermost axis of those that are left.
     auto next = [&](const TransformedAxis &axis) {
-      Value all = kernel.index(axis.pieces());
+      Value all = kernel.index(tiling.piecesAlong(axis));
       Value at = kernel.over(number, all, /*rest=*/true);
       number = kernel.over(number, all, /*rest=*/false);
-      return kernel.times(at, 3 * axis.dilation);
+      return kernel.times(at, tiling.form.taps * axis.dilation);
     };
     piece.right = next(conv.across);
     piece.column = kernel.plus(column, piece.right);
@@ -296,9 +296,9 @@ Value WindowTiles::readFactor(OpOperand *operand, const Position &point,
 AffineExpr WindowTiles::placeInput(const TransformedAxis &axis, Value start,
                                    int64_t offset) {
   // The last that a tile begins at, with the last piece.
-  int64_t last = reachOf(tiling, axis) -
-                 axis.dilation * (tiling.pixels(axis) - 1) - 1 +
-                 axis.dilation * 3 * (axis.pieces() - 1);
+  int64_t last =
+      reachOf(tiling, axis) - axis.dilation * (tiling.pixels(axis) - 1) - 1 +
+      axis.dilation * tiling.form.taps * (tiling.piecesAlong(axis) - 1);
   if (last + axis.dilation * offset < axis.inputExtent)
     return pixelAt(axis, offset);
   return reader.symbol(

@@ -56,17 +56,18 @@ TEST(TransformWindow, GoesBothWays) {
 /// in the order that transformedType gives them, which is `expected`.
 static std::vector<float> transformed(ArrayRef<int64_t> shape, int64_t block,
                                       ArrayRef<int64_t> expected,
-                                      SmallVector<int64_t, 2> axes) {
+                                      SmallVector<int64_t, 2> axes,
+                                      keratin::TileForm form = {2, 3}) {
   MLIRContext context;
   auto type = RankedTensorType::get(shape, Builder(&context).getF32Type());
-  RankedTensorType wanted = keratin::transformedType(type, {2, axes}, block);
+  RankedTensorType wanted = keratin::transformedType(type, {form, axes}, block);
   EXPECT_EQ(wanted.getShape(), expected);
   std::vector<float> source(type.getNumElements());
   std::iota(source.begin(), source.end(), 0.F);
   std::vector<char> bytes(source.size() * sizeof(float));
   std::memcpy(bytes.data(), source.data(), bytes.size());
   std::vector<char> out(wanted.getNumElements() * sizeof(float), 'x');
-  keratin::transformWeights(bytes, type, {2, axes}, block, out);
+  keratin::transformWeights(bytes, type, {form, axes}, block, out);
   std::vector<float> result(wanted.getNumElements());
   std::memcpy(result.data(), out.data(), out.size());
   return result;
@@ -99,4 +100,39 @@ TEST(TransformWeights, CutsLargerWindowsInPieces) {
               ElementsAre(0, 3, 15, 18));
   EXPECT_THAT(std::vector<float>(result.end() - 4, result.end()),
               ElementsAre(12, 0, 0, 0));
+}
+
+TEST(TransformWeights, TakesTapsOfOtherAxesAsChannels) {
+  // Rows are transformed: of each column the first taps, and the last.
+  std::vector<float> result = transformed({3, 2, 1, 1}, 1, {4, 1, 2, 1}, {0});
+  EXPECT_THAT(result, ElementsAre(0, 1, 3, 4.5, 1, 1.5, 4, 5));
+}
+
+TEST(TransformWeights, HasEightPositionsForThreeToFiveTaps) {
+  // t + 2t^2 + .. at 0, 1/2, -1/2, 1, -1, 2, -2 and infinity, each over the
+  // product of the distances to the other points.
+  for (int64_t taps : {3, 4, 5}) {
+    std::vector<float> result =
+        transformed({taps, 1, 1}, 1, {8, 1, 1, 1}, {0}, {9 - taps, taps});
+    size_t position = 0;
+    for (double point : {0., .5, -.5, 1., -1., 2., -2.}) {
+      double value = 0, distances = 1;
+      for (int64_t tap = taps - 1; tap >= 0; --tap)
+        value = value * point + double(tap);
+      for (double other : {0., .5, -.5, 1., -1., 2., -2.})
+        distances *= other == point ? 1 : point - other;
+      EXPECT_FLOAT_EQ(result[position++], float(value / distances)) << point;
+    }
+    EXPECT_EQ(result.back(), float(taps - 1));
+  }
+}
+
+TEST(TransformWeights, KnowsSomeForms) {
+  using keratin::isKnown;
+  EXPECT_TRUE(isKnown({2, 3}, 1) && isKnown({4, 3}, 2) && isKnown({5, 4}, 1));
+  EXPECT_FALSE(isKnown({6, 3}, 2));
+  EXPECT_FALSE(isKnown({3, 4}, 1));
+  EXPECT_FALSE(isKnown({8, 1}, 1));
+  EXPECT_FALSE(isKnown({1, 8}, 1));
+  EXPECT_FALSE(isKnown({INT64_MAX, 3}, 1) || isKnown({INT64_MIN, 5}, 1));
 }

@@ -94,7 +94,7 @@ TEST_P(Winograd, GivesWhatSumsOverTheWindowGive) {
   std::vector<Array> inputs = inputsOf(function, c.image[0]);
   Array expected = plainResult(function, inputs);
   K::CompileSettings settings;
-  for (const char *form : {"2", "4"}) {
+  for (const char *form : {"2", "4", "8"}) {
     settings.winograd = form;
     function.configure(settings);
     EXPECT_LE(relativeError(function(inputs)[0], expected),
@@ -117,11 +117,28 @@ TEST_P(Winograd, IsWhatIsCompiled) {
     }
 }
 
+TEST_P(Winograd, HasTilesOfEightInputsAlongOneAxis) {
+  const Case &c = GetParam();
+  for (int64_t batch : {K::None, c.image[0]}) {
+    K::SaveOptions options;
+    options.winograd = "8";
+    options.batch = batch;
+    std::vector<std::string> ops = kernelOps(layer(), options);
+    auto four = std::count(ops.begin(), ops.end(), "winograd4");
+    auto eight = std::count(ops.begin(), ops.end(), "winograd8");
+    auto manyTaps = std::count_if(c.window.begin(), c.window.end(),
+                                  [](int64_t taps) { return taps >= 3; });
+    if (manyTaps == 1)
+      EXPECT_EQ(eight, 1);
+    EXPECT_EQ(four + eight, 1);
+  }
+}
+
 TEST_P(Winograd, DoesNotDependOnThreads) {
   for (int64_t batch : {K::None, GetParam().image[0]}) {
     K::Function function = layer(batch);
     std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
-    for (const char *form : {"2", "4"}) {
+    for (const char *form : {"2", "4", "8"}) {
       K::CompileSettings settings;
       settings.winograd = form;
       function.configure(settings);

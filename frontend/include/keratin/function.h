@@ -54,7 +54,8 @@ struct CompileSettings {
   /// Convolutions whose windows have three taps or more along an axis and move
   /// by one there, as products of transformed tiles, which takes fewer
   /// multiplications and rounds differently: "off", "2" (F(2x2, 3x3) along two
-  /// such axes, F(2, 3) along one) or "4" (F(4x4, 3x3), F(4, 3)) wherever that
+  /// such axes, F(2, 3) along one), "4" (F(4x4, 3x3), F(4, 3)) or "8" (F(4x4,
+  /// 3x3); F(6, 3), F(5, 4) or F(4, 5), whichever is fastest) wherever that
   /// applies, or "auto".
   std::string winograd = "auto";
   /// Products in tile registers (AMX), on targets that have them: "auto" also
