@@ -88,8 +88,8 @@ static FailureOr<ArrayRef<char>> bytesOf(ElementsAttr elements, ShapedType type,
   return ArrayRef<char>(copy);
 }
 
-/// The transforms that `packing`, `{axes, block, taps, winograd, type}`, asks
-/// for.
+/// The transforms that `packing`, `{axes, block, strides, taps, winograd,
+/// type}`, asks for.
 static LogicalResult copyTransformed(ElementsAttr elements,
                                      DictionaryAttr packing,
                                      MutableArrayRef<char> out) {
@@ -97,6 +97,7 @@ static LogicalResult copyTransformed(ElementsAttr elements,
   auto block = packing.getAs<IntegerAttr>("block");
   auto taps = packing.getAs<IntegerAttr>("taps");
   auto axes = packing.getAs<DenseI64ArrayAttr>("axes");
+  auto strides = packing.getAs<DenseI64ArrayAttr>("strides");
   auto typeAttr = packing.getAs<TypeAttr>("type");
   auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
                        : RankedTensorType();
@@ -104,14 +105,19 @@ static LogicalResult copyTransformed(ElementsAttr elements,
       type.getRank() < 3 || type.getRank() > 5 || type.getNumElements() == 0 ||
       axes.empty() || axes.size() > 2 || axes.asArrayRef().front() < 0 ||
       axes.asArrayRef().back() > type.getRank() - 3 ||
-      (axes.size() == 2 && axes[0] >= axes[1]) ||
+      (axes.size() == 2 && axes[0] >= axes[1]) || !strides ||
+      strides.size() != axes.size() ||
+      llvm::any_of(
+          strides.asArrayRef(),
+          [](int64_t stride) { return stride < 1 || stride > INT16_MAX; }) ||
       !(type.getElementType().isF32() || type.getElementType().isF64() ||
         type.getElementType().isBF16()) ||
       !isKnown({m.getInt(), taps.getInt()}, axes.size()) ||
       block.getInt() < 1 || type.getNumElements() != elements.getNumElements())
     return failure();
   WindowTransform transform = {{m.getInt(), taps.getInt()},
-                               llvm::to_vector<2>(axes.asArrayRef())};
+                               llvm::to_vector<2>(axes.asArrayRef()),
+                               llvm::to_vector<2>(strides.asArrayRef())};
   if (block.getInt() > static_cast<int64_t>(out.size()) ||
       !fills(transformedType(type, transform, block.getInt()), out))
     return failure();

@@ -1,7 +1,7 @@
 //===- Winograd.h - convolutions by tiles -----------------------*- C++ -*-===//
 //
-// A convolution whose window moves by one along two axes, with three taps or
-// more, is computed as
+// A convolution whose window has three taps or more along two axes is computed
+// as
 // F(m x m, 3x3) of codegen/cpu/WinogradMath.h: tiles of inputs are transformed,
 // each of the (m+2)^2 positions of a tile is one product [tiles x C] [C x K]
 // with weights that were transformed at compile time, or are by the kernel
@@ -10,9 +10,11 @@
 // second cache. With one such axis it is F(m, r), of tiles of m pixels.
 //
 // Known windows that are larger are cut in pieces of r taps, with zeros where
-// they end before that. Pieces, and taps along axes that are not
-// transformed, are as many channels more: products sum them up, and outputs are
-// transformed once. Places along those axes are images more.
+// they end before that. Of one that moves by more than one pixel a piece has
+// the taps that meet every second pixel, or as it moves. Pieces, and taps along
+// axes that are not transformed, are as many channels more: products sum them
+// up, and outputs are transformed once. Places along those axes are images
+// more.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_WINOGRAD_H
@@ -26,13 +28,14 @@
 
 namespace keratin {
 
-/// An axis along which tiles are transformed: w + dilation * j for its loops w
-/// and j. One that is none has one place and one tap.
+/// An axis along which tiles are transformed: stride * w + dilation * j for its
+/// loops w and j, of which one factor is 1. One that is none has one place and
+/// one tap.
 struct TransformedAxis {
   std::optional<unsigned> loop, tap;
   int64_t extent = 1, taps = 1; ///< turns of the loops
-  int64_t dilation = 1;
-  int64_t inputExtent = 1; ///< at least extent + dilation * (taps - 1)
+  int64_t stride = 1, dilation = 1;
+  int64_t inputExtent = 1; ///< of x, which has what each sum reads
   bool isThere() const { return loop.has_value(); }
 };
 
@@ -47,8 +50,8 @@ struct OuterAxis {
 ///     y[n, h, w, k] = sum over i, j, c of x[n, h + i, w + j, c] * g[i, j, c,
 ///     k]
 ///
-/// where h + i and w + j may be h + e i and w + f j, n may be images and places
-/// along other axes, and c channels and taps along those,
+/// where w + j may be w + e j or e w + j, as h + i may, n may be images and
+/// places along other axes, and c channels and taps along those,
 ///
 ///     y[n, d, h, w, k] = sum over t, i, j, c of x[n, z(d, t), h + i, w + j, c]
 ///     * g[t, i, j, c, k]
@@ -103,7 +106,7 @@ struct WindowTiling {
     return positions(conv.down) * positions(conv.across);
   }
   int64_t piecesAlong(const TransformedAxis &axis) const {
-    return axis.isThere() ? form.piecesOf(axis.taps) : 1;
+    return axis.isThere() ? form.piecesOf(axis.taps, axis.stride) : 1;
   }
   int64_t pieces() const {
     return conv.outerTaps() * piecesAlong(conv.down) * piecesAlong(conv.across);

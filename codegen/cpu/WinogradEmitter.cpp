@@ -78,14 +78,18 @@ Value WinogradEmitter::slices(int64_t elements, Value scratch, Value begin) {
 Value WinogradEmitter::packedWeights() {
   Value tensor = conv.factor->get();
   auto type = cast<RankedTensorType>(tensor.getType());
-  RankedTensorType wanted =
-      transformedType(type, {plan.form, conv.weightAxes}, plan.panelWidth());
+  WindowTransform transform = {plan.form, conv.weightAxes, {}};
+  for (const TransformedAxis &axis : {conv.down, conv.across})
+    if (axis.isThere())
+      transform.strides.push_back(axis.stride);
+  RankedTensorType wanted = transformedType(type, transform, plan.panelWidth());
   kernel.setPackedArgument(
       cast<BlockArgument>(tensor).getArgNumber(),
       MemRefType::get(wanted.getShape(), wanted.getElementType()),
       b.getDictionaryAttr(
-          {b.getNamedAttr("axes", b.getDenseI64ArrayAttr(conv.weightAxes)),
+          {b.getNamedAttr("axes", b.getDenseI64ArrayAttr(transform.axes)),
            b.getNamedAttr("block", b.getI64IntegerAttr(plan.panelWidth())),
+           b.getNamedAttr("strides", b.getDenseI64ArrayAttr(transform.strides)),
            b.getNamedAttr("taps", b.getI64IntegerAttr(plan.form.taps)),
            b.getNamedAttr("winograd", b.getI64IntegerAttr(plan.form.m))}));
   return kernel.memrefOf(tensor);

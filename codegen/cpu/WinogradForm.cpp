@@ -45,7 +45,7 @@ private:
   bool isSumOfProducts();
   bool haveType(Type element);
   bool isOnePiece() const {
-    return std::max(conv.down.taps, conv.across.taps) == 3;
+    return std::max(conv.down.taps, conv.across.taps) == 3; // so they move by 1
   }
   bool readWeights();
   bool readImages(AffineMap map);
@@ -146,28 +146,43 @@ bool WindowReader::readImages(AffineMap map) {
   return conv.images.value_or(1) > 0;
 }
 
-/// `axis` where it has pixels and taps for tiles, and windows move by one.
+static AffineExpr placeAlong(const TransformedAxis &axis,
+                             MLIRContext *context) {
+  return canonical(getAffineDimExpr(*axis.loop, context) * axis.stride +
+                   getAffineDimExpr(*axis.tap, context) * axis.dilation);
+}
+
+/// `axis` where it has pixels for tiles, and of the taps that meet one pixel of
+/// x more than two meet the next.
 std::optional<TransformedAxis> WindowReader::transformed(const Axis &axis,
                                                          AffineExpr expr,
                                                          int64_t inputExtent) {
   if (axis.extent < 2 || axis.taps < 3)
     return std::nullopt;
   MLIRContext *context = root.getContext();
-  AffineExpr loop = getAffineDimExpr(axis.loop, context);
-  AffineExpr tap = getAffineDimExpr(axis.tap, context);
+  auto valueAt = [&](int64_t loop, int64_t tap) -> int64_t {
+    AffineExpr value = expr.replace({{getAffineDimExpr(axis.loop, context),
+                                      getAffineConstantExpr(loop, context)},
+                                     {getAffineDimExpr(axis.tap, context),
+                                      getAffineConstantExpr(tap, context)}});
+    auto known = dyn_cast<AffineConstantExpr>(canonical(value));
+    return known ? known.getValue() : 0;
+  };
   TransformedAxis result;
   result.loop = axis.loop;
   result.tap = axis.tap;
   result.extent = axis.extent;
   result.taps = axis.taps;
   result.inputExtent = inputExtent;
-  auto dilation = dyn_cast<AffineConstantExpr>(
-      canonical(expr - loop).replace(tap, getAffineConstantExpr(1, context)));
-  if (!dilation || dilation.getValue() < 1)
+  result.stride = valueAt(1, 0);
+  result.dilation = valueAt(0, 1);
+  if (std::min(result.stride, result.dilation) != 1 ||
+      axis.taps <= 2 * result.stride)
     return std::nullopt;
-  result.dilation = dilation.getValue();
-  bool isFound = canonical(expr) == canonical(loop + tap * result.dilation) &&
-                 (inputExtent - axis.extent) / result.dilation >= axis.taps - 1;
+  bool isFound =
+      canonical(expr) == placeAlong(result, context) &&
+      (inputExtent - 1 - result.dilation * (axis.taps - 1)) / result.stride >=
+          axis.extent - 1;
   return isFound ? std::optional(result) : std::nullopt;
 }
 
@@ -207,7 +222,7 @@ bool WindowReader::hasFewPieces() {
   int64_t most = conv.down.isThere() ? 16 : 96;
   constexpr int64_t mostTaps = 16;
   auto pieces = [](const TransformedAxis &axis) {
-    return TileForm().piecesOf(axis.taps);
+    return TileForm().piecesOf(axis.taps, axis.stride);
   };
   for (const OuterAxis &axis : conv.outer)
     if (axis.extent < 1 || axis.taps < 1 || axis.taps > mostTaps)
@@ -231,9 +246,7 @@ bool WindowReader::readInput() {
   for (const TransformedAxis &axis : {conv.down, conv.across})
     if (axis.isThere()) {
       loops.append({*axis.loop, *axis.tap});
-      known.push_back(
-          canonical(getAffineDimExpr(*axis.loop, context) +
-                    getAffineDimExpr(*axis.tap, context) * axis.dilation));
+      known.push_back(placeAlong(axis, context));
     }
   size_t seen = 0;
   AffineMap map = root.getMatchingIndexingMap(conv.input);

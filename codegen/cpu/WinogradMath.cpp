@@ -301,8 +301,7 @@ namespace {
 class Windows {
 public:
   Windows(RankedTensorType type, const WindowTransform &transform)
-      : taps(type.getShape().drop_back(2)), transformed(transform.axes),
-        form(transform.form) {
+      : taps(type.getShape().drop_back(2)), transform(transform) {
     ArrayRef<int64_t> inner = type.getShape().take_back(2);
     channels = inner[0];
     filters = inner[1];
@@ -321,26 +320,38 @@ public:
                                    int64_t channel) const;
 
 private:
+  /// The stride of an axis that is transformed.
+  std::optional<int64_t> strideOf(size_t axis) const {
+    for (auto [number, stride] :
+         llvm::zip_equal(transform.axes, transform.strides))
+      if (number == int64_t(axis))
+        return stride;
+    return std::nullopt;
+  }
   int64_t piecesAlong(size_t axis) const {
-    return llvm::is_contained(transformed, axis) ? form.piecesOf(taps[axis])
-                                                 : taps[axis];
+    std::optional<int64_t> stride = strideOf(axis);
+    return stride ? transform.form.piecesOf(taps[axis], *stride) : taps[axis];
   }
 
-  ArrayRef<int64_t> taps, transformed;
-  TileForm form;
+  ArrayRef<int64_t> taps;
+  const WindowTransform &transform;
 };
 } // namespace
 
 std::optional<int64_t> Windows::filtersOf(int64_t piece, int64_t offset,
                                           int64_t channel) const {
   SmallVector<int64_t, 3> place(taps.size());
-  for (int64_t axis : llvm::reverse(transformed)) {
-    place[axis] = piece % piecesAlong(axis) * form.taps + offset % form.taps;
+  int64_t ofPiece = transform.form.taps;
+  for (auto [axis, stride] :
+       llvm::reverse(llvm::zip_equal(transform.axes, transform.strides))) {
+    int64_t number = piece % piecesAlong(axis);
+    place[axis] = number % stride +
+                  stride * (number / stride * ofPiece + offset % ofPiece);
     piece /= piecesAlong(axis);
-    offset /= form.taps;
+    offset /= ofPiece;
   }
   for (size_t axis = taps.size(); axis-- > 0;)
-    if (!llvm::is_contained(transformed, axis)) {
+    if (!strideOf(axis)) {
       place[axis] = piece % taps[axis];
       piece /= taps[axis];
     }

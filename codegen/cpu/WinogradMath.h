@@ -33,10 +33,12 @@ namespace keratin {
 struct TileForm {
   int64_t m = 4, taps = 3;
   int64_t inputs() const { return m + taps - 1; }
-  /// In how many pieces of so many taps a window is cut, of which the last one
-  /// may have fewer.
-  int64_t piecesOf(int64_t windowTaps) const {
-    return int64_t(llvm::divideCeil(windowTaps, taps));
+  /// In how many pieces of so many taps a window is cut that moves by `stride`.
+  /// Taps of a piece are that far apart: of as many neighbours each begins one,
+  /// then those that are `taps` times as far on. The last ones may have fewer.
+  int64_t piecesOf(int64_t windowTaps, int64_t stride) const {
+    int64_t reach = taps * stride, whole = windowTaps / reach;
+    return whole * stride + std::min(windowTaps - whole * reach, stride);
   }
   /// What --winograd and names of kernels call it.
   int64_t name() const { return inputs() == 8 ? 8 : m; }
@@ -50,6 +52,7 @@ bool isKnown(TileForm form, size_t axes);
 struct WindowTransform {
   TileForm form;
   llvm::SmallVector<int64_t, 2> axes; ///< of the weights, from the outermost on
+  llvm::SmallVector<int64_t, 2> strides; ///< of each, 1 or more
   /// Positions of a tile.
   int64_t points() const {
     return axes.size() == 2 ? form.inputs() * form.inputs() : form.inputs();

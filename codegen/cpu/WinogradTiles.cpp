@@ -226,17 +226,23 @@ void WindowTiles::overPieces(llvm::function_ref<void(const Piece &)> body) {
     Piece piece;
     piece.firstChannel = kernel.times(number, conv.channels);
     // Along the innermost axis of those that are left.
-    auto next = [&](const TransformedAxis &axis) {
+    auto next = [&](const TransformedAxis &axis, Value &tap) {
       Value all = kernel.index(tiling.piecesAlong(axis));
       Value at = kernel.over(number, all, /*rest=*/true);
       number = kernel.over(number, all, /*rest=*/false);
+      if (axis.stride > 1) {
+        Value together = kernel.index(axis.stride);
+        tap = kernel.over(at, together, /*rest=*/true);
+        at = kernel.over(at, together, /*rest=*/false);
+        reader.bind(*axis.tap, tap);
+      }
       return kernel.times(at, tiling.form.taps * axis.dilation);
     };
-    piece.right = next(conv.across);
+    piece.right = next(conv.across, piece.rightTap);
     piece.column = kernel.plus(column, piece.right);
     reader.bind(*conv.across.loop, piece.column);
     if (conv.down.isThere()) {
-      piece.down = next(conv.down);
+      piece.down = next(conv.down, piece.downTap);
       piece.row = kernel.plus(row, piece.down);
       reader.bind(*conv.down.loop, piece.row);
     }
@@ -291,18 +297,23 @@ Value WindowTiles::readFactor(OpOperand *operand, const Position &point,
   return arith::ExtFOp::create(b, loc, VectorType::get(width, element), value);
 }
 
-/// Where the input of a tile is that begins at `start` of `axis`. What would be
-/// outside is read at the edge: no output that is kept depends on it.
+/// Where the input of a tile is that begins at `start` of `axis`, at `tap`
+/// where windows move by several pixels. What would be outside is read at the
+/// edge: no output that is kept depends on it.
 AffineExpr WindowTiles::placeInput(const TransformedAxis &axis, Value start,
-                                   int64_t offset) {
+                                   Value tap, int64_t offset) {
   // The last that a tile begins at, with the last piece.
-  int64_t last =
-      reachOf(tiling, axis) - axis.dilation * (tiling.pixels(axis) - 1) - 1 +
-      axis.dilation * tiling.form.taps * (tiling.piecesAlong(axis) - 1);
-  if (last + axis.dilation * offset < axis.inputExtent)
+  int64_t before = (tiling.piecesAlong(axis) - 1) / axis.stride;
+  int64_t last = reachOf(tiling, axis) -
+                 axis.dilation * (tiling.pixels(axis) - 1) - 1 +
+                 axis.dilation * tiling.form.taps * before;
+  if (axis.stride * (last + axis.dilation * offset + 1) <= axis.inputExtent)
     return pixelAt(axis, offset);
-  return reader.symbol(
-      least(plus(start, axis.dilation * offset), axis.inputExtent - 1));
+  Value edge = kernel.index(axis.inputExtent - 1);
+  if (tap)
+    edge = kernel.over(arith::SubIOp::create(b, loc, edge, tap),
+                       kernel.index(axis.stride), /*rest=*/false);
+  return reader.symbol(kernel.least(plus(start, axis.dilation * offset), edge));
 }
 
 void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
@@ -315,9 +326,9 @@ void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
                             const Piece &piece) {
     SmallVector<AffineExpr> down, right;
     for (int64_t i = 0; i < size.rows && conv.down.isThere(); ++i)
-      down.push_back(placeInput(conv.down, piece.row, i));
+      down.push_back(placeInput(conv.down, piece.row, piece.downTap, i));
     for (int64_t j = 0; j < size.columns; ++j)
-      right.push_back(placeInput(conv.across, piece.column, j));
+      right.push_back(placeInput(conv.across, piece.column, piece.rightTap, j));
     auto read = [&](int64_t i, int64_t j, unsigned width) {
       Position point(root.getNumLoops(),
                      getAffineConstantExpr(0, b.getContext()));
@@ -334,6 +345,9 @@ void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
       if (conv.down.isThere())
         point[*conv.down.loop] = down[i];
       point[*conv.across.loop] = right[j];
+      for (const TransformedAxis &axis : {conv.down, conv.across})
+        if (axis.stride > 1)
+          keep(axis.tap);
       return readFactor(conv.input, point, width);
     };
     TileCorner behind = next;

@@ -87,6 +87,7 @@ protected:
   /// the tile at `row` and `column` does.
   struct Piece {
     Value firstChannel, down, right, row, column;
+    Value downTap, rightTap; ///< of axes along which windows move by several
   };
   /// Binds the taps along outer axes to those of the number `taps`.
   void bindOuterTaps(Value taps);
@@ -123,7 +124,7 @@ protected:
 
 private:
   mlir::AffineExpr placeInput(const TransformedAxis &axis, Value start,
-                              int64_t offset);
+                              Value tap, int64_t offset);
 };
 
 } // namespace keratin

@@ -57,17 +57,20 @@ TEST(TransformWindow, GoesBothWays) {
 static std::vector<float> transformed(ArrayRef<int64_t> shape, int64_t block,
                                       ArrayRef<int64_t> expected,
                                       SmallVector<int64_t, 2> axes,
-                                      keratin::TileForm form = {2, 3}) {
+                                      keratin::TileForm form = {2, 3},
+                                      int64_t stride = 1) {
   MLIRContext context;
   auto type = RankedTensorType::get(shape, Builder(&context).getF32Type());
-  RankedTensorType wanted = keratin::transformedType(type, {form, axes}, block);
+  SmallVector<int64_t, 2> strides(axes.size(), stride);
+  RankedTensorType wanted =
+      keratin::transformedType(type, {form, axes, strides}, block);
   EXPECT_EQ(wanted.getShape(), expected);
   std::vector<float> source(type.getNumElements());
   std::iota(source.begin(), source.end(), 0.F);
   std::vector<char> bytes(source.size() * sizeof(float));
   std::memcpy(bytes.data(), source.data(), bytes.size());
   std::vector<char> out(wanted.getNumElements() * sizeof(float), 'x');
-  keratin::transformWeights(bytes, type, {form, axes}, block, out);
+  keratin::transformWeights(bytes, type, {form, axes, strides}, block, out);
   std::vector<float> result(wanted.getNumElements());
   std::memcpy(result.data(), out.data(), out.size());
   return result;
@@ -135,4 +138,15 @@ TEST(TransformWeights, KnowsSomeForms) {
   EXPECT_FALSE(isKnown({8, 1}, 1));
   EXPECT_FALSE(isKnown({1, 8}, 1));
   EXPECT_FALSE(isKnown({INT64_MAX, 3}, 1) || isKnown({INT64_MIN, 5}, 1));
+}
+
+TEST(TransformWeights, PutsTapsTogetherThatMeetEverySecondPixel) {
+  // Taps 0, 2, 4 and 6, in two pieces, and 1, 3 and 5: of each the first and
+  // the last one.
+  std::vector<float> result =
+      transformed({7, 1, 1}, 1, {4, 1, 3, 1}, {0}, {2, 3}, /*stride=*/2);
+  EXPECT_THAT(std::vector<float>(result.begin(), result.begin() + 3),
+              ElementsAre(0, 1, 6));
+  EXPECT_THAT(std::vector<float>(result.end() - 3, result.end()),
+              ElementsAre(4, 5, 0));
 }

@@ -14,7 +14,7 @@
 // last column of tiles has two.
 // CHECK-LABEL: func private @conv(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<1x14x12x16xf32>,
-// CHECK-SAME:    %[[G:[^:]+]]: memref<36x1x16x32xf32> {ktn.constant, ktn.packed = {axes = array<i64: 0, 1>, block = 32 : i64, taps = 3 : i64, winograd = 4 : i64}, ktn.unpacked_type = tensor<3x3x16x32xf32>}
+// CHECK-SAME:    %[[G:[^:]+]]: memref<36x1x16x32xf32> {ktn.constant, ktn.packed = {axes = array<i64: 0, 1>, block = 32 : i64, strides = array<i64: 1, 1>, taps = 3 : i64, winograd = 4 : i64}, ktn.unpacked_type = tensor<3x3x16x32xf32>}
 // CHECK-SAME:    %[[Y:[^:]+]]: memref<1x12x10x32xf32>
 // CHECK-SAME:    %{{[^:]+}}: memref<{{[0-9]+}}xf32> {ktn.scratch}
 // CHECK-SAME:    ktn.kernel = "winograd4"
@@ -29,7 +29,7 @@
 // CHECK:             arith.addf
 // CHECK:             vector.store {{.+}}, %[[Y]]
 // TWO-LABEL: func private @conv(
-// TWO-SAME:    memref<16x1x16x32xf32> {ktn.constant, ktn.packed = {axes = array<i64: 0, 1>, block = 32 : i64, taps = 3 : i64, winograd = 2 : i64}
+// TWO-SAME:    memref<16x1x16x32xf32> {ktn.constant, ktn.packed = {axes = array<i64: 0, 1>, block = 32 : i64, strides = array<i64: 1, 1>, taps = 3 : i64, winograd = 2 : i64}
 // TWO-SAME:    ktn.kernel = "winograd2"
 // TWO-COUNT-16: vector.load %{{.+}} : memref<1x14x12x16xf32>
 // TWO-NOT:      scf.if

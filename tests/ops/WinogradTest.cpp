@@ -17,9 +17,9 @@ struct Case {
   int64_t filters;
   const char *padding;
   DType dtype = DType::Float32;
-  bool knowsWeights = true; ///< constants; else an input
-  K::Shape window = {3, 3}; ///< one to three axes
-  K::Shape strides = {1, 1, 1}, dilation = {1, 1, 1}; ///< at least as many
+  bool knowsWeights = true;             ///< constants; else an input
+  K::Shape window = {3, 3};             ///< one to three axes
+  K::Shape strides = {}, dilation = {}; ///< of the first ones, else 1
 };
 
 std::string nameOfWindow(const Case &c) {
@@ -27,12 +27,12 @@ std::string nameOfWindow(const Case &c) {
   auto add = [&](const K::Shape &numbers, const char *what,
                  const K::Shape &usual) {
     name += numbers == usual ? "" : what;
-    for (size_t axis = 0; numbers != usual && axis < c.window.size(); ++axis)
+    for (size_t axis = 0; numbers != usual && axis < numbers.size(); ++axis)
       name += "_" + std::to_string(numbers[axis]);
   };
   add(c.window, "", {3, 3});
-  add(c.strides, "_by", {1, 1, 1});
-  add(c.dilation, "_apart", {1, 1, 1});
+  add(c.strides, "_by", {});
+  add(c.dilation, "_apart", {});
   return name;
 }
 
@@ -58,7 +58,7 @@ K::Shape windowOf(const Case &c) {
 
 K::Tensor convolution(const Case &c, const K::Tensor &x, const K::Tensor &g) {
   auto ofAxes = [&](K::Shape numbers) {
-    numbers.resize(c.window.size());
+    numbers.resize(c.window.size(), 1);
     return numbers;
   };
   return K::conv(x, g, ofAxes(c.strides), c.padding, "channels_last",
@@ -198,31 +198,29 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{1, 3, 20, 16}, 24, "valid", DType::Float32, true, {3, 3}},
         Case{{2, 17, 20, 9}, 24, "same", DType::Float32, true, {3, 3}, {2, 1}},
         Case{{1, 17, 20, 9}, 24, "same", DType::Float32, false, {3, 3}, {1, 3}},
+        // Windows move by several pixels, and have several taps for each.
+        Case{{2, 70, 20}, 24, "same", DType::Float32, true, {7}, {2}},
+        Case{{1, 61, 12}, 17, "valid", DType::Float32, true, {11}, {4}},
+        Case{{1, 31, 34, 9}, 24, "same", DType::Float32, true, {5, 7}, {2, 3}},
+        Case{{2, 24, 19, 5}, 20, "valid", DType::Float32, true, {4, 9}, {1, 2}},
         // Pixels of a tile are apart, of the last ones some tiles have none.
-        Case{{2, 61, 20},
-             24,
-             "same",
-             DType::Float32,
-             true,
-             {3},
-             {1, 1, 1},
-             {7, 1, 1}},
+        Case{{2, 61, 20}, 24, "same", DType::Float32, true, {3}, {}, {7}},
         Case{{1, 23, 30, 18},
              20,
              "valid",
              DType::Float32,
              true,
              {3, 5},
-             {1, 1, 1},
-             {3, 2, 1}},
+             {},
+             {3, 2}},
         Case{{2, 9, 16, 12},
              35,
              "same",
              DType::Float32,
              false,
              {3, 3},
-             {1, 1, 1},
-             {2, 2, 1}}),
+             {},
+             {2, 2}}),
     [](const auto &info) { return nameOf(info.param); });
 
 //===----------------------------------------------------------------------===//
