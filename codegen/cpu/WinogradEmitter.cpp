@@ -384,15 +384,8 @@ void WinogradEmitter::ifInside(const TransformedAxis &axis, Value position,
 
 /// Computes and stores what follows from the output (i, j) of the tile.
 void WinogradEmitter::finish(int64_t i, int64_t j, Value sum, unsigned width) {
-  Position point(root.getNumLoops(), getAffineConstantExpr(0, b.getContext()));
-  auto keep = [&](std::optional<unsigned> loop) {
-    if (loop)
-      point[*loop] = getAffineDimExpr(*loop, b.getContext());
-  };
-  keep(conv.image);
-  for (const OuterAxis &axis : conv.outer)
-    keep(axis.loop);
-  keep(conv.filter);
+  Position point = pointOfImage();
+  point[conv.filter] = getAffineDimExpr(conv.filter, b.getContext());
   if (conv.down.isThere())
     point[*conv.down.loop] = pixelAt(conv.down, i);
   point[*conv.across.loop] = pixelAt(conv.across, j);

@@ -10,12 +10,17 @@ using namespace mlir;
 
 namespace keratin {
 
-int64_t WindowConv::outerPlaces() const {
-  uint64_t places = 1;
-  for (const OuterAxis &axis : outer)
-    places = llvm::SaturatingMultiply<uint64_t>(places, axis.extent);
+static int64_t saturatingProduct(int64_t one, int64_t other) {
+  uint64_t product = llvm::SaturatingMultiply(uint64_t(one), uint64_t(other));
   return int64_t(
-      std::min<uint64_t>(places, std::numeric_limits<int64_t>::max()));
+      std::min<uint64_t>(product, std::numeric_limits<int64_t>::max()));
+}
+
+int64_t WindowConv::outerPlaces() const {
+  int64_t places = 1;
+  for (const OuterAxis &axis : outer)
+    places = saturatingProduct(places, axis.extent);
+  return places;
 }
 
 int64_t WindowConv::outerTaps() const {
@@ -45,7 +50,8 @@ private:
   bool isSumOfProducts();
   bool haveType(Type element);
   bool isOnePiece() const {
-    return std::max(conv.down.taps, conv.across.taps) == 3; // so they move by 1
+    // So it moves by one.
+    return std::max(conv.down.taps, conv.across.taps) == 3;
   }
   bool readWeights();
   bool readImages(AffineMap map);
@@ -238,8 +244,7 @@ bool WindowReader::readInput() {
   if (!conv.across.isThere() || !hasFewPieces())
     return false;
   if (conv.images)
-    conv.images = int64_t(
-        llvm::SaturatingMultiply<uint64_t>(*conv.images, conv.outerPlaces()));
+    conv.images = saturatingProduct(*conv.images, conv.outerPlaces());
   MLIRContext *context = root.getContext();
   SmallVector<unsigned> loops = {conv.filter, conv.channel};
   SmallVector<AffineExpr> known = {getAffineDimExpr(conv.channel, context)};

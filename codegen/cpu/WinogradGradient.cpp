@@ -165,15 +165,8 @@ Value GradientEmitter::both(Value left, Value right) {
 Value GradientEmitter::readSlope(int64_t i, int64_t j, unsigned width) {
   Value down = isInside(conv.down, row, i);
   Value right = isInside(conv.across, column, j);
-  Position point(root.getNumLoops(), getAffineConstantExpr(0, b.getContext()));
-  auto keep = [&](std::optional<unsigned> loop) {
-    if (loop)
-      point[*loop] = getAffineDimExpr(*loop, b.getContext());
-  };
-  keep(conv.image);
-  for (const OuterAxis &axis : conv.outer)
-    keep(axis.loop);
-  keep(conv.filter);
+  Position point = pointOfImage();
+  point[conv.filter] = getAffineDimExpr(conv.filter, b.getContext());
   auto place = [&](const TransformedAxis &axis, Value start, int64_t offset,
                    bool isKnown) {
     if (axis.isThere())

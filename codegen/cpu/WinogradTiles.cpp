@@ -197,6 +197,19 @@ void WindowTiles::transformTo(
   });
 }
 
+Position WindowTiles::pointOfImage() {
+  MLIRContext *context = b.getContext();
+  Position point(root.getNumLoops(), getAffineConstantExpr(0, context));
+  auto keep = [&](std::optional<unsigned> loop) {
+    if (loop)
+      point[*loop] = getAffineDimExpr(*loop, context);
+  };
+  keep(conv.image);
+  for (const OuterAxis &axis : conv.outer)
+    keep(axis.loop);
+  return point;
+}
+
 Position WindowTiles::pointOfWindow(int64_t i, int64_t j) {
   MLIRContext *context = b.getContext();
   Position point(root.getNumLoops(), getAffineConstantExpr(0, context));
@@ -330,24 +343,20 @@ void WindowTiles::transformInputs(Value inputs, Value firstTile, Range tiles,
     for (int64_t j = 0; j < size.columns; ++j)
       right.push_back(placeInput(conv.across, piece.column, piece.rightTap, j));
     auto read = [&](int64_t i, int64_t j, unsigned width) {
-      Position point(root.getNumLoops(),
-                     getAffineConstantExpr(0, b.getContext()));
-      auto keep = [&](std::optional<unsigned> loop) {
-        if (loop)
-          point[*loop] = getAffineDimExpr(*loop, b.getContext());
+      Position point = pointOfImage();
+      auto keep = [&](unsigned loop) {
+        point[loop] = getAffineDimExpr(loop, b.getContext());
       };
-      keep(conv.image);
-      for (const OuterAxis &axis : conv.outer) {
-        keep(axis.loop);
-        keep(axis.tap);
-      }
+      for (const OuterAxis &axis : conv.outer)
+        if (axis.tap)
+          keep(*axis.tap);
       keep(conv.channel);
       if (conv.down.isThere())
         point[*conv.down.loop] = down[i];
       point[*conv.across.loop] = right[j];
       for (const TransformedAxis &axis : {conv.down, conv.across})
         if (axis.stride > 1)
-          keep(axis.tap);
+          keep(*axis.tap);
       return readFactor(conv.input, point, width);
     };
     TileCorner behind = next;

@@ -54,7 +54,7 @@ protected:
   Value isInside(const TransformedAxis &axis, Value position, int64_t offset);
   /// The expression of that pixel.
   mlir::AffineExpr pixelAt(const TransformedAxis &axis, int64_t offset);
-  /// Where the numbers of `tiles` of an axis begin, as pixels.
+  /// The first pixel of a tile of an axis.
   Value pixelOfTile(const TransformedAxis &axis, Value tile);
 
   /// What a transform has along the axes of a tile.
@@ -79,6 +79,9 @@ protected:
   void transformTo(Value memory, Value number, Value lane, Size size,
                    Transform along,
                    llvm::function_ref<Value(int64_t, int64_t)> element);
+  /// The loops of the root in the image of a tile, at its places along outer
+  /// axes; others are zero.
+  Position pointOfImage();
   /// The loops of the root at tap (i, j) of a window, with taps along outer
   /// axes, the channel and the filter as they are.
   Position pointOfWindow(int64_t i, int64_t j);

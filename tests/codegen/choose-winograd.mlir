@@ -96,3 +96,74 @@ func.func private @weights_of_others() {
   %weights = arith.constant dense_resource<many> : tensor<1048577xf32>
   return
 }
+
+// -----
+
+#x = affine_map<(n, w, k, s, c) -> (n, w + s, c)>
+#apart = affine_map<(n, w, k, s, c) -> (n, w + s * 8, c)>
+#by_two = affine_map<(n, w, k, s, c) -> (n, w * 2 + s, c)>
+#w = affine_map<(n, w, k, s, c) -> (s, c, k)>
+#y = affine_map<(n, w, k, s, c) -> (n, w, k)>
+
+// Of windows with one axis: five taps, five that are apart, and seven that move
+// by two. Of three that do each neighbour
+// has two at most.
+// CHECK-LABEL: func private @line(
+// CHECK-SAME:    ktn.kernel = "winograd8"
+// CHECK-LABEL: func private @apart(
+// CHECK-SAME:    ktn.kernel = "winograd8"
+// CHECK-LABEL: func private @by_two(
+// CHECK-SAME:    ktn.kernel = "winograd8"
+// CHECK-LABEL: func private @few_taps_by_two(
+// CHECK-SAME:    ktn.kernel = "conv"
+func.func private @line(%x: tensor<1x204x64xf32>, %w: tensor<5x64x64xf32> {ktn.constant}, %out: tensor<1x200x64xf32>) -> tensor<1x200x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x200x64xf32>) -> tensor<1x200x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x204x64xf32>, tensor<5x64x64xf32>) outs(%start : tensor<1x200x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x200x64xf32>
+  return %sum : tensor<1x200x64xf32>
+}
+
+func.func private @apart(%x: tensor<1x224x64xf32>, %w: tensor<5x64x64xf32> {ktn.constant}, %out: tensor<1x192x64xf32>) -> tensor<1x192x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x192x64xf32>) -> tensor<1x192x64xf32>
+  %sum = linalg.generic {indexing_maps = [#apart, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x224x64xf32>, tensor<5x64x64xf32>) outs(%start : tensor<1x192x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x192x64xf32>
+  return %sum : tensor<1x192x64xf32>
+}
+
+func.func private @by_two(%x: tensor<1x405x64xf32>, %w: tensor<7x64x64xf32> {ktn.constant}, %out: tensor<1x200x64xf32>) -> tensor<1x200x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x200x64xf32>) -> tensor<1x200x64xf32>
+  %sum = linalg.generic {indexing_maps = [#by_two, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x405x64xf32>, tensor<7x64x64xf32>) outs(%start : tensor<1x200x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x200x64xf32>
+  return %sum : tensor<1x200x64xf32>
+}
+
+func.func private @few_taps_by_two(%x: tensor<1x402x64xf32>, %w: tensor<4x64x64xf32> {ktn.constant}, %out: tensor<1x200x64xf32>) -> tensor<1x200x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x200x64xf32>) -> tensor<1x200x64xf32>
+  %sum = linalg.generic {indexing_maps = [#by_two, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x402x64xf32>, tensor<4x64x64xf32>) outs(%start : tensor<1x200x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x200x64xf32>
+  return %sum : tensor<1x200x64xf32>
+}
