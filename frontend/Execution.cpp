@@ -1,7 +1,7 @@
 //===- Execution.cpp - running of compiled code ---------------------------===//
 #include "Execution.h"
 
-#include "keratin/runtime.h"
+#include "keratin/abi.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #ifndef KERATIN_TOOLS_PAGES_H
 #define KERATIN_TOOLS_PAGES_H
 
-#include "keratin/runtime.h"
+#include "keratin/abi.h"
 
 #include <memory>
 

@@ -87,9 +87,8 @@ void TilesAhead::ask(const TileCorner &corner) {
     return number ? reader.symbol(number) : AffineExpr();
   };
   auto at = [&](Value first, const TransformedAxis &axis, int64_t offset) {
-    return where(first
-                     ? kernel.plus(first, kernel.index(offset * axis.dilation))
-                     : first);
+    Value pixels = kernel.index(offset * axis.dilation);
+    return where(axis.isThere() ? kernel.plus(first, pixels) : Value());
   };
   Place place;
   place.image = where(corner.image);
