@@ -9,7 +9,7 @@
 // outputs. The kernel goes over blocks of tiles whose transforms stay in the
 // second cache. With one such axis it is F(m, r), of tiles of m pixels.
 //
-// Known windows that are larger are cut in pieces of r taps, with zeros where
+// Windows that are larger are cut in pieces of r taps, with zeros where
 // they end before that. Of one that moves by more than one pixel a piece has
 // the taps that meet every second pixel, or as it moves. Pieces, and taps along
 // axes that are not transformed, are as many channels more: products sum them

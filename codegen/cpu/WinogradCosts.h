@@ -79,6 +79,9 @@ protected:
   int64_t lanes, bytes;
 };
 
+/// Those that `choice` leaves open, from that which rounds least on.
+llvm::SmallVector<TileForm> formsOf(const WindowConv &conv, Winograd choice);
+
 /// Of `forms`, from that which rounds least on, the one that is expected to be
 /// fastest, by `costOf`; null where plain sums take `sums` and are. Those need
 /// no memory, and what rounds less goes where it is nearly as fast.

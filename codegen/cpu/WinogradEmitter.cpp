@@ -46,6 +46,7 @@ private:
     return kernel.index(plan.panels() * plan.pieceChannels());
   }
   void transformWeights(Range range);
+  Value readTap(int64_t i, int64_t j, unsigned width);
   void multiply(Range points, Value tiles);
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
   Value firstStep(Value row);
@@ -53,8 +54,6 @@ private:
   void multiplyRows(Value point, Value panel, Value row, unsigned rows,
                     unsigned vectors);
   void transformOutputs(Value firstTile, Range tiles);
-  void ifInside(const TransformedAxis &axis, Value position, int64_t offset,
-                llvm::function_ref<void()> then);
   void finish(int64_t i, int64_t j, Value sum, unsigned width);
 
   const WinogradPlan &plan;
@@ -198,23 +197,35 @@ void WinogradEmitter::emitInTurns() {
 // Weights
 //===----------------------------------------------------------------------===//
 
+/// Tap (i, j) of the piece that is bound: zero where the window has ended.
+Value WinogradEmitter::readTap(int64_t i, int64_t j, unsigned width) {
+  Position point = pointOfWindow(i, j);
+  auto isThere = [&](const TransformedAxis &axis, Value first, int64_t number) {
+    Value condition = hasTap(axis, first, number);
+    if (condition)
+      point[*axis.tap] = reader.symbol(
+          least(plus(first, number * axis.stride), axis.taps - 1));
+    return condition;
+  };
+  Value condition = both(isThere(conv.down, firstDown, i),
+                         isThere(conv.across, firstAcross, j));
+  return zeroUnless(condition,
+                    withZeros(readFactor(conv.factor, point, width), width));
+}
+
 /// A range of the channels of all panels, one panel after the other: each
 /// position is written in one run, which is fetched ahead. What is behind the
 /// last filter in its vector is zero: products of it are computed, and must not
 /// be slow.
 void WinogradEmitter::transformWeights(Range range) {
-  auto read = [&](int64_t i, int64_t j, unsigned width) {
-    return withZeros(readFactor(conv.factor, pointOfWindow(i, j), width),
-                     width);
-  };
   reader.setLane(conv.filter);
   loop(range.first, range.second, 1, [&](Value number) {
     Value channels = kernel.index(plan.pieceChannels());
     Value panel = kernel.over(number, channels, /*rest=*/false);
     Value channel = kernel.over(number, channels, /*rest=*/true);
-    Value ofTap = kernel.index(conv.channels);
-    bindOuterTaps(kernel.over(channel, ofTap, /*rest=*/false));
-    reader.bind(conv.channel, kernel.over(channel, ofTap, /*rest=*/true));
+    Value ofPiece = kernel.index(conv.channels);
+    bindPiece(kernel.over(channel, ofPiece, /*rest=*/false));
+    reader.bind(conv.channel, kernel.over(channel, ofPiece, /*rest=*/true));
     Value first = kernel.times(panel, plan.panelWidth());
     Range filters = {first,
                      least(plus(first, plan.panelWidth()), conv.filters)};
@@ -224,9 +235,9 @@ void WinogradEmitter::transformWeights(Range range) {
       transform(
           taps(),
           [&](OpBuilder &b, Location loc, ValueRange taps) {
-            return emitWindowTransform(b, loc, taps, plan.form.m);
+            return emitWindowTransform(b, loc, taps, plan.form);
           },
-          [&](int64_t i, int64_t j) { return read(i, j, width); },
+          [&](int64_t i, int64_t j) { return readTap(i, j, width); },
           [&](int64_t i, ValueRange row) {
             for (auto [j, value] : llvm::enumerate(row))
               vector::StoreOp::create(
@@ -357,29 +368,14 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
                            filter});
           },
           [&](int64_t i, ValueRange sums) {
-            ifInside(conv.down, row, i, [&] {
+            onlyIf(isInside(conv.down, row, i), [&] {
               for (int64_t j = 0; j < plan.form.m; ++j)
-                ifInside(conv.across, column, j,
-                         [&] { finish(i, j, sums[j], width); });
+                onlyIf(isInside(conv.across, column, j),
+                       [&] { finish(i, j, sums[j], width); });
             });
           });
     });
   });
-}
-
-/// What `then` emits is done where pixel `offset` of a tile at `position` is an
-/// output.
-void WinogradEmitter::ifInside(const TransformedAxis &axis, Value position,
-                               int64_t offset,
-                               llvm::function_ref<void()> then) {
-  Value inside = isInside(axis, position, offset);
-  if (!inside)
-    return then();
-  auto condition = scf::IfOp::create(b, loc, inside, /*withElse=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(condition.thenBlock());
-  LaneReader::Scope scope(reader);
-  then();
 }
 
 /// Computes and stores what follows from the output (i, j) of the tile.

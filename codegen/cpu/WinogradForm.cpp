@@ -49,10 +49,6 @@ private:
 
   bool isSumOfProducts();
   bool haveType(Type element);
-  bool isOnePiece() const {
-    // So it moves by one.
-    return std::max(conv.down.taps, conv.across.taps) == 3;
-  }
   bool readWeights();
   bool readImages(AffineMap map);
   bool readWindows(AffineMap map);
@@ -293,7 +289,6 @@ std::optional<WindowConv> WindowReader::readConvolution() {
   if (isSumOfProducts() && readWeights() &&
       root.getNumReductionLoops() == axes.size() + 1 &&
       readImages(root.getMatchingIndexingMap(output)) && readInput() &&
-      (conv.hasKnownWeights || isOnePiece()) &&
       isReadInOrder(conv.input, conv.channel) && canBeCounted())
     return conv;
   return std::nullopt;
@@ -309,7 +304,6 @@ std::optional<WindowConv> WindowReader::readGradient() {
     conv.factor = operand;
     conv.input = root.getDpsInputOperand(operand->getOperandNumber() == 0);
     if (readImages(root.getMatchingIndexingMap(operand)) && readInput() &&
-        isOnePiece() && conv.outerTaps() == 1 &&
         isReadInOrder(conv.input, conv.channel) &&
         isReadInOrder(conv.factor, conv.filter) && canBeCounted())
       return conv;

@@ -1,4 +1,4 @@
-//===- WinogradGradient.cpp - gradients by windows of 3x3 -----------------===//
+//===- WinogradGradient.cpp - gradients by windows ------------------------===//
 #include "codegen/cpu/WinogradGradient.h"
 #include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/WinogradMath.h"
@@ -27,16 +27,18 @@ private:
   void layOut();
   Range tilesOfGroup(Value group);
   void addUp(Value group, Range channels);
+  void overRows(llvm::function_ref<void(Value, Value)> ofPiece);
   void clear(Value group, Range channels);
   void transformSlopes(Value firstTile, Range tiles);
   Value readSlope(int64_t i, int64_t j, unsigned width);
-  Value both(Value left, Value right);
   void multiply(Value group, Value isFirst, Value tiles, Range channels);
   void multiplyPanel(ArrayRef<Value> place, Value isFirst, Value tiles,
                      Range channels, unsigned vectors);
   void multiplyRows(ArrayRef<Value> place, Value channel, Value isFirst,
                     Value tiles, unsigned rows, unsigned vectors);
   void finish(Range channels);
+  Value sumOfGroups(int64_t i, int64_t j, Value row, Value filter);
+  void storeTap(int64_t i, int64_t j, Value tap, unsigned width);
 
   const GradientPlan &plan;
   ArrayRef<Output> outputs;
@@ -60,15 +62,16 @@ void GradientEmitter::layOut() {
       kernel.addScratch(element, plan.blockElements(), parts);
   if (plan.groups > 1 && kernel.hasParts())
     kernel.allowTurns(2, parts);
-  inputs = view(scratch, begin, {plan.points(), plan.block, conv.channels},
-                {plan.inputStride(), plan.rowStride(conv.channels), 1});
+  inputs =
+      view(scratch, begin, {plan.points(), plan.block, plan.pieceChannels()},
+           {plan.inputStride(), plan.rowStride(plan.pieceChannels()), 1});
   slopes = view(scratch, plus(begin, plan.points() * plan.inputStride()),
                 {plan.points(), plan.block, plan.columns()},
                 {plan.slopeStride(), plan.rowStride(plan.columns()), 1});
   Value memory = kernel.addSharedScratch(element, plan.sumElements());
   sums = view(
       memory, kernel.index(0),
-      {plan.groups, plan.points(), conv.channels, plan.columns()},
+      {plan.groups, plan.points(), plan.pieceChannels(), plan.columns()},
       {plan.points() * plan.sumStride(), plan.sumStride(), plan.columns(), 1});
 }
 
@@ -138,14 +141,24 @@ void GradientEmitter::addUp(Value group, Range channels) {
   });
 }
 
+/// Goes over the pieces of a window, with the first row of their channels.
+void GradientEmitter::overRows(llvm::function_ref<void(Value, Value)> ofPiece) {
+  loop(kernel.index(0), kernel.index(plan.pieces()), 1, [&](Value piece) {
+    ofPiece(piece, kernel.times(piece, conv.channels));
+  });
+}
+
 /// Without tiles sums are zero.
 void GradientEmitter::clear(Value group, Range channels) {
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
   loop(kernel.index(0), kernel.index(plan.points()), 1, [&](Value point) {
-    loop(channels.first, channels.second, 1, [&](Value channel) {
-      alongVectors(plan.columns(), [&](Value column, unsigned) {
-        vector::StoreOp::create(b, loc, zero, sums,
-                                ValueRange{group, point, channel, column});
+    overRows([&](Value, Value firstRow) {
+      loop(channels.first, channels.second, 1, [&](Value channel) {
+        alongVectors(plan.columns(), [&](Value column, unsigned) {
+          vector::StoreOp::create(
+              b, loc, zero, sums,
+              ValueRange{group, point, kernel.plus(firstRow, channel), column});
+        });
       });
     });
   });
@@ -154,12 +167,6 @@ void GradientEmitter::clear(Value group, Range channels) {
 //===----------------------------------------------------------------------===//
 // Gradients by outputs
 //===----------------------------------------------------------------------===//
-
-Value GradientEmitter::both(Value left, Value right) {
-  if (!left || !right)
-    return left ? left : right;
-  return arith::AndIOp::create(b, loc, left, right);
-}
 
 /// That of pixel (i, j) of the tile; zero outside of the image.
 Value GradientEmitter::readSlope(int64_t i, int64_t j, unsigned width) {
@@ -178,11 +185,7 @@ Value GradientEmitter::readSlope(int64_t i, int64_t j, unsigned width) {
   place(conv.down, row, i, !down);
   place(conv.across, column, j, !right);
   Value value = withZeros(readFactor(conv.factor, point, width), width);
-  Value isThere = both(down, right);
-  if (!isThere)
-    return value;
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
-  return arith::SelectOp::create(b, loc, isThere, value, zero);
+  return zeroUnless(both(down, right), value);
 }
 
 void GradientEmitter::transformSlopes(Value firstTile, Range tiles) {
@@ -193,8 +196,12 @@ void GradientEmitter::transformSlopes(Value firstTile, Range tiles) {
     alongVectors(conv.filters, [&](Value filter, unsigned width) {
       reader.bind(conv.filter, filter);
       ahead.ask(next);
-      transformTo(slopes, number, filter, pixels(), emitSlopeTransform,
-                  [&](int64_t i, int64_t j) { return readSlope(i, j, width); });
+      transformTo(
+          slopes, number, filter, pixels(),
+          [&](OpBuilder &b, Location loc, ValueRange slopes) {
+            return emitSlopeTransform(b, loc, slopes, plan.form);
+          },
+          [&](int64_t i, int64_t j) { return readSlope(i, j, width); });
     });
   });
 }
@@ -208,18 +215,21 @@ void GradientEmitter::multiply(Value group, Value isFirst, Value tiles,
   int64_t whole = plan.columns() / plan.panelWidth() * plan.panelWidth();
   auto rest = unsigned((plan.columns() - whole) / plan.lanes);
   loop(kernel.index(0), kernel.index(plan.points()), 1, [&](Value point) {
-    loop(kernel.index(0), kernel.index(whole), plan.panelWidth(),
-         [&](Value column) {
-           multiplyPanel({group, point, column}, isFirst, tiles, channels,
-                         plan.size.vectors);
-         });
-    if (rest != 0)
-      multiplyPanel({group, point, kernel.index(whole)}, isFirst, tiles,
-                    channels, rest);
+    overRows([&](Value, Value firstRow) {
+      loop(kernel.index(0), kernel.index(whole), plan.panelWidth(),
+           [&](Value column) {
+             multiplyPanel({group, point, firstRow, column}, isFirst, tiles,
+                           channels, plan.size.vectors);
+           });
+      if (rest != 0)
+        multiplyPanel({group, point, firstRow, kernel.index(whole)}, isFirst,
+                      tiles, channels, rest);
+    });
   });
 }
 
-/// `place` is a group, a point, and the first column.
+/// `place` is a group, a point, the row of the first channel, and the first
+/// column.
 void GradientEmitter::multiplyPanel(ArrayRef<Value> place, Value isFirst,
                                     Value tiles, Range channels,
                                     unsigned vectors) {
@@ -240,11 +250,12 @@ void GradientEmitter::multiplyPanel(ArrayRef<Value> place, Value isFirst,
 void GradientEmitter::multiplyRows(ArrayRef<Value> place, Value channel,
                                    Value isFirst, Value tiles, unsigned rows,
                                    unsigned vectors) {
-  Value group = place[0], point = place[1], column = place[2];
+  Value group = place[0], point = place[1], column = place[3];
+  Value firstRow = kernel.plus(place[2], channel);
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
   SmallVector<Value> start(size_t(rows) * vectors, zero), rowsOf, columnsOf;
   for (unsigned i = 0; i < rows; ++i)
-    rowsOf.push_back(plus(channel, i));
+    rowsOf.push_back(plus(firstRow, i));
   for (unsigned j = 0; j < vectors; ++j)
     columnsOf.push_back(plus(column, int64_t(j) * plan.lanes));
   for (Value row : rowsOf)
@@ -292,31 +303,52 @@ void GradientEmitter::multiplyRows(ArrayRef<Value> place, Value channel,
 /// Transforms the sums of `channels`, and computes and stores what follows.
 void GradientEmitter::finish(Range channels) {
   reader.setLane(conv.filter);
-  auto load = [&](int64_t i, int64_t j, Value channel, Value filter) {
-    Value sum;
-    for (int64_t group = 0; group < plan.groups; ++group) {
-      Value ofGroup = vector::LoadOp::create(
-          b, loc, vectorType, sums,
-          ValueRange{kernel.index(group),
-                     kernel.index(i * positions().columns + j), channel,
-                     filter});
-      sum = sum ? Value(arith::AddFOp::create(b, loc, sum, ofGroup)) : ofGroup;
-    }
-    return sum;
-  };
-  loop(channels.first, channels.second, 1, [&](Value channel) {
-    reader.bind(conv.channel, channel);
-    alongVectors(conv.filters, [&](Value filter, unsigned width) {
-      reader.bind(conv.filter, filter);
-      transform(
-          positions(), emitWindowSums,
-          [&](int64_t i, int64_t j) { return load(i, j, channel, filter); },
-          [&](int64_t i, ValueRange row) {
-            for (auto [j, value] : llvm::enumerate(row))
-              storeOutputs(reader, root, outputs, pointOfWindow(i, int64_t(j)),
-                           width, withoutRest(value, width));
-          });
+  overRows([&](Value piece, Value firstRow) {
+    bindPiece(piece);
+    loop(channels.first, channels.second, 1, [&](Value channel) {
+      reader.bind(conv.channel, channel);
+      Value row = kernel.plus(firstRow, channel);
+      alongVectors(conv.filters, [&](Value filter, unsigned width) {
+        reader.bind(conv.filter, filter);
+        transform(
+            positions(),
+            [&](OpBuilder &b, Location loc, ValueRange sums) {
+              return emitWindowSums(b, loc, sums, plan.form);
+            },
+            [&](int64_t i, int64_t j) {
+              return sumOfGroups(i, j, row, filter);
+            },
+            [&](int64_t i, ValueRange taps) {
+              for (auto [j, tap] : llvm::enumerate(taps))
+                storeTap(i, int64_t(j), tap, width);
+            });
+      });
     });
+  });
+}
+
+/// Of position (i, j).
+Value GradientEmitter::sumOfGroups(int64_t i, int64_t j, Value row,
+                                   Value filter) {
+  Value sum;
+  for (int64_t group = 0; group < plan.groups; ++group) {
+    Value ofGroup = vector::LoadOp::create(
+        b, loc, vectorType, sums,
+        ValueRange{kernel.index(group),
+                   kernel.index(i * positions().columns + j), row, filter});
+    sum = sum ? Value(arith::AddFOp::create(b, loc, sum, ofGroup)) : ofGroup;
+  }
+  return sum;
+}
+
+/// Stores what follows from tap (i, j) of a piece, where the window has it.
+void GradientEmitter::storeTap(int64_t i, int64_t j, Value tap,
+                               unsigned width) {
+  Value condition = both(hasTap(conv.down, firstDown, i),
+                         hasTap(conv.across, firstAcross, j));
+  onlyIf(condition, [&] {
+    storeOutputs(reader, root, outputs, pointOfWindow(i, j), width,
+                 withoutRest(tap, width));
   });
 }
 

@@ -1,4 +1,4 @@
-//===- WinogradGradient.h - gradients by windows of 3x3 ---------*- C++ -*-===//
+//===- WinogradGradient.h - gradients by windows ----------------*- C++ -*-===//
 //
 // The gradient of a convolution by its window is a sum over tiles: of each, the
 // (m+2)^2 positions of the transformed inputs [C] and of the transformed
@@ -15,7 +15,8 @@
 
 namespace keratin {
 
-/// How such a gradient is computed. Rows of products are channels.
+/// How such a gradient is computed. Rows of products are channels, piece by
+/// piece.
 struct GradientPlan : WindowTiling {
   /// Blocks are in so many groups, each of which has sums of its own: parts of
   /// the kernel share the groups. Of one group they share the channels, and
@@ -26,10 +27,10 @@ struct GradientPlan : WindowTiling {
   int64_t columns() const; ///< of sums: the filters in whole vectors
   /// From position to position.
   int64_t inputStride() const {
-    return block * rowStride(conv.channels) + line;
+    return block * rowStride(pieceChannels()) + line;
   }
   int64_t slopeStride() const { return block * rowStride(columns()) + line; }
-  int64_t sumStride() const { return conv.channels * columns() + line; }
+  int64_t sumStride() const { return pieceChannels() * columns() + line; }
   /// Of the transforms of a block, and of the sums of all groups.
   int64_t blockElements() const {
     return points() * (inputStride() + slopeStride());

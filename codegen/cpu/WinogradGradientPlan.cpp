@@ -25,7 +25,9 @@ public:
 private:
   /// Of an unknown number of images the cost of a batch of some is meant.
   static constexpr int64_t someImages = 16;
-  int64_t images() const { return conv.images.value_or(someImages); }
+  int64_t images() const {
+    return conv.images.value_or(someImages * conv.outerPlaces());
+  }
   int64_t tilesOf(const WindowTiling &plan) const {
     return images() * plan.tilesOfImage();
   }
@@ -55,8 +57,9 @@ TileSize GradientPlanner::tile() const {
 
 /// The convolution's products, at some nine tenths of the peak.
 int64_t GradientPlanner::costOfSums() const {
-  return images() * conv.down.extent * conv.across.extent * conv.down.taps *
-         conv.across.taps * conv.channels * vectors(conv.filters) * 10 / 9;
+  return images() * conv.down.extent * conv.across.extent * conv.outerTaps() *
+         conv.down.taps * conv.across.taps * conv.channels *
+         vectors(conv.filters) * 10 / 9;
 }
 
 /// As many groups as blocks, up to eight, and few where their sums are large.
@@ -76,10 +79,12 @@ int64_t GradientPlanner::costOf(const GradientPlan &plan) const {
   int64_t tiles = tilesOf(plan), columns = vectors(conv.filters);
   auto blocks = int64_t(llvm::divideCeil(tiles, plan.block));
   int64_t products = plan.points() * (tiles + blocks * stepsOfEnds) *
+                     plan.pieces() *
                      productCost(conv.channels, columns, plan.size);
   int64_t slopes =
       tiles * columns * costOfTransform(plan, {80, 300}, {20, 45, 45});
-  int64_t ends = conv.channels * columns * (plan.points() * (plan.groups + 2));
+  int64_t ends =
+      plan.pieceChannels() * columns * (plan.points() * (plan.groups + 2));
   // Transforms are written and read, as sums are in each block, of which half
   // hides behind products.
   int64_t moved =
@@ -122,13 +127,9 @@ std::optional<GradientPlan> planGradient(Kernel &kernel, linalg::GenericOp root,
   unsigned bits =
       getElementTypeOrSelf(root.getResult(0)).getIntOrFloatBitWidth();
   GradientPlanner planner(*conv, bits, unit);
-  SmallVector<TileForm> forms;
-  if (choice == Winograd::F2 || choice == Winograd::Auto)
-    forms.push_back({2, 3});
-  if (choice != Winograd::F2)
-    forms.push_back({4, 3});
   std::optional<TileForm> form = fastestForm(
-      forms, [&](TileForm form) { return planner.costOf(planner.plan(form)); },
+      formsOf(*conv, choice),
+      [&](TileForm form) { return planner.costOf(planner.plan(form)); },
       choice == Winograd::Auto ? std::optional(planner.costOfSums())
                                : std::nullopt);
   if (!form)

@@ -15,6 +15,19 @@ namespace keratin {
 /// The points of F(4x4, 3x3) besides 0 and infinity are +-near and +-far.
 static constexpr double near = 5.0 / 8, far = 3.0 / 2;
 
+/// The points of tiles of so many inputs besides 0 and infinity are each of
+/// these and its negative.
+static constexpr std::array<double, 1> fourPoints = {1};
+static constexpr std::array<double, 2> sixPoints = {near, far};
+static constexpr std::array<double, 3> eightPoints = {1.0 / 2, 1, 2};
+
+static ArrayRef<double> pointsOf(TileForm form) {
+  if (form.inputs() == 4)
+    return fourPoints;
+  return form.inputs() == 6 ? ArrayRef<double>(sixPoints)
+                            : ArrayRef<double>(eightPoints);
+}
+
 bool isKnown(TileForm form, size_t axes) {
   return form.taps >= 3 && form.taps <= 5 && form.m >= 2 && form.m <= 6 &&
          ((form.taps == 3 && (form.m == 2 || form.m == 4)) ||
@@ -71,10 +84,6 @@ private:
   Type type;
 };
 } // namespace
-
-/// The points of tiles of eight inputs besides 0 and infinity are each of these
-/// and its negative.
-static constexpr std::array<double, 3> eightPoints = {1.0 / 2, 1, 2};
 
 /// Row i of B^T for eight inputs, as below: of a point p and its negative it is
 /// (t^2 - q^2)(t^2 - r^2) t (t +- p) for the other two, of 0 and infinity
@@ -170,20 +179,21 @@ SmallVector<Value> emitOutputTransform(OpBuilder &b, Location loc, ValueRange x,
                      f.addTimes(power(near, 3), nearOdd, x[5]))};
 }
 
-SmallVector<Value> emitSlopeTransform(OpBuilder &b, Location loc,
-                                      ValueRange x) {
+SmallVector<Value> emitSlopeTransform(OpBuilder &b, Location loc, ValueRange x,
+                                      TileForm form) {
   Formula f(b, loc, x[0].getType());
-  if (x.size() == 2)
-    return {x[0], f.add(x[0], x[1]), f.sub(x[0], x[1]), x[1]};
   // What belongs to a point is the polynomial of x there.
   SmallVector<Value> result = {x[0]};
-  for (double point : {near, far}) {
-    Value even = f.addTimes(power(point, 2), x[2], x[0]);
-    Value odd = f.addTimes(power(point, 2), x[3], x[1]);
-    result.push_back(f.addTimes(point, odd, even));
-    result.push_back(f.addTimes(-point, odd, even));
+  for (double point : pointsOf(form)) {
+    Value part[2];
+    for (size_t i = x.size(); i-- > 0;) {
+      Value &sum = part[i % 2];
+      sum = sum ? f.addTimes(power(point, 2), sum, x[i]) : x[i];
+    }
+    result.push_back(f.addTimes(point, part[1], part[0]));
+    result.push_back(f.addTimes(-point, part[1], part[0]));
   }
-  result.push_back(x[3]);
+  result.push_back(x.back());
   return result;
 }
 
@@ -203,13 +213,8 @@ using WindowMatrix = SmallVector<WindowRow, 8>;
 /// first row, and the row of the inputs that meets it, times -1.
 static WindowMatrix windowMatrix(TileForm form) {
   SmallVector<double, 7> points = {0};
-  auto add = [&](double point) { points.append({point, -point}); };
-  if (form.inputs() == 4)
-    add(1);
-  else if (form.inputs() == 6)
-    llvm::for_each(std::array{near, far}, add);
-  else
-    llvm::for_each(eightPoints, add);
+  for (double point : pointsOf(form))
+    points.append({point, -point});
   WindowMatrix matrix;
   for (double point : points) {
     double scale = 1;
@@ -228,37 +233,45 @@ static WindowMatrix windowMatrix(TileForm form) {
 }
 
 SmallVector<Value> emitWindowTransform(OpBuilder &b, Location loc, ValueRange x,
-                                       int64_t m) {
+                                       TileForm form) {
   Formula f(b, loc, x[0].getType());
-  WindowMatrix matrix = windowMatrix({m, 3});
-  SmallVector<Value> result;
-  result.push_back(m == 2 ? Value(x[0]) : f.times(matrix[0].tap[0], x[0]));
+  WindowMatrix matrix = windowMatrix(form);
+  SmallVector<Value> result = {f.times(matrix[0].tap[0], x[0])};
   // Rows of a point and of its negative differ by the sign of the odd part.
   for (ArrayRef<WindowRow> rows = ArrayRef(matrix).slice(1).drop_back();
        !rows.empty(); rows = rows.drop_front(2)) {
     const auto &tap = rows.front().tap;
     Value even = f.addTimes(tap[0], x[0], f.times(tap[2], x[2]));
-    result.push_back(f.addTimes(tap[1], x[1], even));
-    result.push_back(f.addTimes(-tap[1], x[1], even));
+    if (x.size() == 3) {
+      result.push_back(f.addTimes(tap[1], x[1], even));
+      result.push_back(f.addTimes(-tap[1], x[1], even));
+      continue;
+    }
+    if (x.size() == 5)
+      even = f.addTimes(tap[4], x[4], even);
+    Value odd = f.addTimes(tap[1], x[1], f.times(tap[3], x[3]));
+    result.push_back(f.add(even, odd));
+    result.push_back(f.sub(even, odd));
   }
-  result.push_back(x[2]);
+  result.push_back(x.back());
   return result;
 }
 
-SmallVector<Value> emitWindowSums(OpBuilder &b, Location loc, ValueRange x) {
+SmallVector<Value> emitWindowSums(OpBuilder &b, Location loc, ValueRange x,
+                                  TileForm form) {
   Formula f(b, loc, x[0].getType());
-  int64_t m = int64_t(x.size()) - 2;
-  WindowMatrix matrix = windowMatrix({m, 3});
-  SmallVector<Value> result = {m == 2 ? Value(x[0])
-                                      : f.times(matrix[0].tap[0], x[0]),
-                               Value(), x.back()};
-  for (int64_t row = 1; row <= m; row += 2) {
+  WindowMatrix matrix = windowMatrix(form);
+  SmallVector<Value> result(form.taps);
+  result.front() = f.times(matrix[0].tap[0], x[0]);
+  result.back() = x.back();
+  for (size_t row = 1; row + 2 < x.size(); row += 2) {
     const auto &tap = matrix[row].tap;
     Value even = f.add(x[row], x[row + 1]), odd = f.sub(x[row], x[row + 1]);
-    result[0] = f.addTimes(tap[0], even, result[0]);
-    result[1] =
-        result[1] ? f.addTimes(tap[1], odd, result[1]) : f.times(tap[1], odd);
-    result[2] = f.addTimes(tap[2], even, result[2]);
+    for (auto [number, sum] : llvm::enumerate(result)) {
+      Value part = number % 2 == 0 ? even : odd;
+      sum =
+          sum ? f.addTimes(tap[number], part, sum) : f.times(tap[number], part);
+    }
   }
   return result;
 }

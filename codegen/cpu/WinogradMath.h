@@ -72,22 +72,26 @@ llvm::SmallVector<mlir::Value> emitOutputTransform(mlir::OpBuilder &b,
                                                    mlir::ValueRange x,
                                                    int64_t m);
 
-/// Emits `A x` for the m floats or vectors of floats `x`: m+2 values. m is 2 or
-/// 4.
-llvm::SmallVector<mlir::Value>
-emitSlopeTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
+/// Emits `A x` for the m floats or vectors of floats `x`: as many as a tile has
+/// inputs.
+llvm::SmallVector<mlir::Value> emitSlopeTransform(mlir::OpBuilder &b,
+                                                  mlir::Location loc,
+                                                  mlir::ValueRange x,
+                                                  TileForm form);
 
-/// Emits `G^T x` for the m+2 floats or vectors of floats `x`: 3 values. m is 2
-/// or 4.
-llvm::SmallVector<mlir::Value>
-emitWindowSums(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
+/// Emits `G^T x` for as many floats or vectors of floats `x` as a tile has
+/// inputs: one for each tap.
+llvm::SmallVector<mlir::Value> emitWindowSums(mlir::OpBuilder &b,
+                                              mlir::Location loc,
+                                              mlir::ValueRange x,
+                                              TileForm form);
 
-/// Emits `G x` for the 3 floats or vectors of floats `x`: m+2 values. m is 2, 4
-/// or 6.
+/// Emits `G x` for the floats or vectors of floats `x`, one for each tap: as
+/// many as a tile has inputs.
 llvm::SmallVector<mlir::Value> emitWindowTransform(mlir::OpBuilder &b,
                                                    mlir::Location loc,
                                                    mlir::ValueRange x,
-                                                   int64_t m);
+                                                   TileForm form);
 
 /// `G g G^T` of the window `g`, 3 x 3 in row-major order, to the
 /// (m+2) x (m+2) elements of `out`. m is 2 or 4.

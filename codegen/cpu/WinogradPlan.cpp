@@ -249,18 +249,14 @@ WinogradPlan Planner::plan(TileForm form) const {
   return best;
 }
 
-/// Those that `choice` leaves open, from that which rounds least on.
-static SmallVector<TileForm> formsOf(const WindowConv &conv, Winograd choice) {
+SmallVector<TileForm> formsOf(const WindowConv &conv, Winograd choice) {
   constexpr TileForm two = {2, 3}, four = {4, 3};
-  SmallVector<TileForm> eight = {{6, 3}};
-  // Windows that the kernel transforms have three taps.
-  if (conv.hasKnownWeights)
-    eight.append({{5, 4}, {4, 5}});
   if (choice == Winograd::F2)
     return {two};
   if (choice == Winograd::F4 || conv.down.isThere())
     return choice == Winograd::Auto ? SmallVector<TileForm>{two, four}
                                     : SmallVector<TileForm>{four};
+  SmallVector<TileForm> eight = {{6, 3}, {5, 4}, {4, 5}};
   if (choice == Winograd::Auto)
     eight.insert(eight.begin(), {two, four});
   return eight;

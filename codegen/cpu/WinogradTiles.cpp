@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -213,15 +214,56 @@ Position WindowTiles::pointOfImage() {
 Position WindowTiles::pointOfWindow(int64_t i, int64_t j) {
   MLIRContext *context = b.getContext();
   Position point(root.getNumLoops(), getAffineConstantExpr(0, context));
-  if (conv.down.isThere())
-    point[*conv.down.tap] = getAffineConstantExpr(i, context);
-  point[*conv.across.tap] = getAffineConstantExpr(j, context);
+  auto place = [&](const TransformedAxis &axis, int64_t number) {
+    if (axis.isThere())
+      point[*axis.tap] =
+          getAffineDimExpr(*axis.tap, context) + number * axis.stride;
+  };
+  place(conv.down, i);
+  place(conv.across, j);
   for (unsigned loop : {conv.channel, conv.filter})
     point[loop] = getAffineDimExpr(loop, context);
   for (const OuterAxis &axis : conv.outer)
     if (axis.tap)
       point[*axis.tap] = getAffineDimExpr(*axis.tap, context);
   return point;
+}
+
+Value WindowTiles::hasTap(const TransformedAxis &axis, Value first,
+                          int64_t number) {
+  if (!axis.isThere())
+    return nullptr;
+  int64_t lastPiece = tiling.piecesAlong(axis) - 1;
+  int64_t last = lastPiece % axis.stride +
+                 lastPiece / axis.stride * tiling.form.taps * axis.stride;
+  int64_t offset = number * axis.stride;
+  if (last + offset < axis.taps)
+    return nullptr;
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                               plus(first, offset), kernel.index(axis.taps));
+}
+
+Value WindowTiles::both(Value left, Value right) {
+  if (!left || !right)
+    return left ? left : right;
+  return arith::AndIOp::create(b, loc, left, right);
+}
+
+void WindowTiles::onlyIf(Value condition, llvm::function_ref<void()> then) {
+  if (!condition)
+    return then();
+  auto branch = scf::IfOp::create(b, loc, condition, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  LaneReader::Scope scope(reader);
+  then();
+}
+
+Value WindowTiles::zeroUnless(Value condition, Value value) {
+  if (!condition)
+    return value;
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+  return arith::SelectOp::create(b, loc, condition, value, zero);
 }
 
 void WindowTiles::bindOuterTaps(Value taps) {
@@ -234,22 +276,44 @@ void WindowTiles::bindOuterTaps(Value taps) {
   }
 }
 
+/// Takes what is along the innermost axis of those that are left off `number`.
+WindowTiles::PieceAlong WindowTiles::innermost(const TransformedAxis &axis,
+                                               Value &number) {
+  Value all = kernel.index(tiling.piecesAlong(axis));
+  Value at = kernel.over(number, all, /*rest=*/true);
+  number = kernel.over(number, all, /*rest=*/false);
+  if (axis.stride == 1)
+    return {nullptr, at};
+  Value together = kernel.index(axis.stride);
+  return {kernel.over(at, together, /*rest=*/true),
+          kernel.over(at, together, /*rest=*/false)};
+}
+
+void WindowTiles::bindPiece(Value number) {
+  auto bind = [&](const TransformedAxis &axis) {
+    auto [neighbour, stride] = innermost(axis, number);
+    Value first = kernel.times(stride, tiling.form.taps * axis.stride);
+    if (neighbour)
+      first = kernel.plus(first, neighbour);
+    reader.bind(*axis.tap, first);
+    return first;
+  };
+  firstAcross = bind(conv.across);
+  if (conv.down.isThere())
+    firstDown = bind(conv.down);
+  bindOuterTaps(number);
+}
+
 void WindowTiles::overPieces(llvm::function_ref<void(const Piece &)> body) {
   loop(kernel.index(0), kernel.index(tiling.pieces()), 1, [&](Value number) {
     Piece piece;
     piece.firstChannel = kernel.times(number, conv.channels);
-    // Along the innermost axis of those that are left.
     auto next = [&](const TransformedAxis &axis, Value &tap) {
-      Value all = kernel.index(tiling.piecesAlong(axis));
-      Value at = kernel.over(number, all, /*rest=*/true);
-      number = kernel.over(number, all, /*rest=*/false);
-      if (axis.stride > 1) {
-        Value together = kernel.index(axis.stride);
-        tap = kernel.over(at, together, /*rest=*/true);
-        at = kernel.over(at, together, /*rest=*/false);
+      auto [neighbour, stride] = innermost(axis, number);
+      tap = neighbour;
+      if (tap)
         reader.bind(*axis.tap, tap);
-      }
-      return kernel.times(at, tiling.form.taps * axis.dilation);
+      return kernel.times(stride, tiling.form.taps * axis.dilation);
     };
     piece.right = next(conv.across, piece.rightTap);
     piece.column = kernel.plus(column, piece.right);

@@ -82,9 +82,18 @@ protected:
   /// The loops of the root in the image of a tile, at its places along outer
   /// axes; others are zero.
   Position pointOfImage();
-  /// The loops of the root at tap (i, j) of a window, with taps along outer
-  /// axes, the channel and the filter as they are.
+  /// The loops of the root at tap (i, j) of the piece that is bound, with taps
+  /// along outer axes, the channel and the filter as they are.
   Position pointOfWindow(int64_t i, int64_t j);
+  /// Whether a window has tap `number` of a piece whose first one along `axis`
+  /// is `first`; null where all pieces have.
+  Value hasTap(const TransformedAxis &axis, Value first, int64_t number);
+  /// Both conditions, of which null ones always hold.
+  Value both(Value left, Value right);
+  /// What `then` emits is done where `condition` holds; always if that is null.
+  void onlyIf(Value condition, llvm::function_ref<void()> then);
+  /// `value`, or zeros unless `condition` holds.
+  Value zeroUnless(Value condition, Value value);
   /// A piece of a window: the first of its channels among those of all, how
   /// many pixels behind the first piece it begins, and where what it meets of
   /// the tile at `row` and `column` does.
@@ -94,6 +103,8 @@ protected:
   };
   /// Binds the taps along outer axes to those of the number `taps`.
   void bindOuterTaps(Value taps);
+  /// Binds taps to the first ones of the piece `number`.
+  void bindPiece(Value number);
   /// For each piece: its taps along outer axes, row and column are bound.
   void overPieces(llvm::function_ref<void(const Piece &)> body);
   /// `value`, of the elements of a vector that there are, with zeros behind;
@@ -123,9 +134,15 @@ protected:
   const WindowConv &conv;
   mlir::Type element;
   mlir::VectorType vectorType;
-  Value row, column; ///< of the first pixel of the tile
+  Value row, column;            ///< of the first pixel of the tile
+  Value firstDown, firstAcross; ///< taps of the piece, of axes that are there
 
 private:
+  /// Of the pieces along an axis: those of each stride begin at neighbours.
+  struct PieceAlong {
+    Value neighbour, stride; ///< the former null where it is always the first
+  };
+  PieceAlong innermost(const TransformedAxis &axis, Value &number);
   mlir::AffineExpr placeInput(const TransformedAxis &axis, Value start,
                               Value tap, int64_t offset);
 };
