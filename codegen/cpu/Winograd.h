@@ -1,17 +1,17 @@
 //===- Winograd.h - convolutions by tiles -----------------------*- C++ -*-===//
 //
-// A convolution whose window has three taps or more along two axes is computed
-// as
-// F(m x m, 3x3) of codegen/cpu/WinogradMath.h: tiles of inputs are transformed,
-// each of the (m+2)^2 positions of a tile is one product [tiles x C] [C x K]
-// with weights that were transformed at compile time, or are by the kernel
-// where they are not known by then, and the products are transformed to m x m
-// outputs. The kernel goes over blocks of tiles whose transforms stay in the
-// second cache. With one such axis it is F(m, r), of tiles of m pixels.
+// A convolution whose window has several taps along two axes is computed as
+// F(m x m, r x r) of codegen/cpu/WinogradMath.h: tiles of inputs are
+// transformed, each of the (m+r-1)^2 positions of a tile is one product
+// [tiles x C] [C x K] with weights that were transformed at compile time, or
+// are by the kernel where they are not known by then, and the products are
+// transformed to m x m outputs. The kernel goes over blocks of tiles whose
+// transforms stay in the second cache. With one such axis it is F(m, r), of
+// tiles of m pixels.
 //
-// Windows that are larger are cut in pieces of r taps, with zeros where
-// they end before that. Of one that moves by more than one pixel a piece has
-// the taps that meet every second pixel, or as it moves. Pieces, and taps along
+// Windows that are larger are cut in pieces of r taps, with zeros where they
+// end before that. Of one that moves by more than one pixel a piece has the
+// taps that meet every second pixel, or as it moves. Pieces, and taps along
 // axes that are not transformed, are as many channels more: products sum them
 // up, and outputs are transformed once. Places along those axes are images
 // more.

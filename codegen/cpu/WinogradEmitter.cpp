@@ -359,7 +359,7 @@ void WinogradEmitter::transformOutputs(Value firstTile, Range tiles) {
       transform(
           positions(),
           [&](OpBuilder &b, Location loc, ValueRange sums) {
-            return emitOutputTransform(b, loc, sums, plan.form.m);
+            return emitOutputTransform(b, loc, sums, plan.form);
           },
           [&](int64_t i, int64_t j) -> Value {
             return vector::LoadOp::create(

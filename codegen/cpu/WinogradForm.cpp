@@ -154,12 +154,12 @@ static AffineExpr placeAlong(const TransformedAxis &axis,
                    getAffineDimExpr(*axis.tap, context) * axis.dilation);
 }
 
-/// `axis` where it has pixels for tiles, and of the taps that meet one pixel of
-/// x more than two meet the next.
+/// `axis` where it has pixels for tiles, and two taps or more for each of the
+/// pixels by which windows move.
 std::optional<TransformedAxis> WindowReader::transformed(const Axis &axis,
                                                          AffineExpr expr,
                                                          int64_t inputExtent) {
-  if (axis.extent < 2 || axis.taps < 3)
+  if (axis.extent < 2 || axis.taps < 2)
     return std::nullopt;
   MLIRContext *context = root.getContext();
   auto valueAt = [&](int64_t loop, int64_t tap) -> int64_t {
@@ -179,7 +179,7 @@ std::optional<TransformedAxis> WindowReader::transformed(const Axis &axis,
   result.stride = valueAt(1, 0);
   result.dilation = valueAt(0, 1);
   if (std::min(result.stride, result.dilation) != 1 ||
-      axis.taps <= 2 * result.stride)
+      axis.taps < 2 * result.stride)
     return std::nullopt;
   bool isFound =
       canonical(expr) == placeAlong(result, context) &&
@@ -189,11 +189,14 @@ std::optional<TransformedAxis> WindowReader::transformed(const Axis &axis,
 }
 
 /// The last two axes of tiles, of those that can be, in `down` and `across`.
+/// Those with two taps for a pixel by which windows move gain less than others,
+/// and are among the channels where there is one.
 void WindowReader::pickAxes() {
   AffineMap map = root.getMatchingIndexingMap(conv.input);
   auto type = cast<RankedTensorType>(conv.input->get().getType());
   SmallVector<TransformedAxis, 3> found;
   SmallVector<int64_t, 3> numbers;
+  bool hasMany = false;
   conv.outer.clear();
   for (auto [number, axis] : llvm::enumerate(axes)) {
     std::optional<TransformedAxis> along;
@@ -202,6 +205,14 @@ void WindowReader::pickAxes() {
         along = transformed(axis, expr, type.getDimSize(position));
     if (!along)
       continue;
+    bool isOfMany = along->taps > 2 * along->stride;
+    if (hasMany && !isOfMany)
+      continue;
+    if (isOfMany && !hasMany) {
+      found.clear();
+      numbers.clear();
+    }
+    hasMany |= isOfMany;
     found.push_back(*along);
     numbers.push_back(int64_t(number));
   }

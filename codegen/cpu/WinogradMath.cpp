@@ -19,7 +19,7 @@ static constexpr double near = 5.0 / 8, far = 3.0 / 2;
 /// these and its negative.
 static constexpr std::array<double, 1> fourPoints = {1};
 static constexpr std::array<double, 2> sixPoints = {near, far};
-static constexpr std::array<double, 3> eightPoints = {1.0 / 2, 1, 2};
+static constexpr std::array<double, 3> eightPoints = {1, 1.0 / 2, 2};
 
 static ArrayRef<double> pointsOf(TileForm form) {
   if (form.inputs() == 4)
@@ -29,9 +29,11 @@ static ArrayRef<double> pointsOf(TileForm form) {
 }
 
 bool isKnown(TileForm form, size_t axes) {
-  return form.taps >= 3 && form.taps <= 5 && form.m >= 2 && form.m <= 6 &&
-         ((form.taps == 3 && (form.m == 2 || form.m == 4)) ||
-          (axes == 1 && form.inputs() == 8));
+  constexpr int64_t most = TileForm::mostTaps;
+  if (form.taps < 2 || form.taps > most || form.m < 2 || form.m > 8)
+    return false;
+  int64_t inputs = form.inputs();
+  return inputs == 4 || inputs == 6 || (inputs == 8 && axes == 1);
 }
 
 static double power(double point, int exponent) {
@@ -140,43 +142,30 @@ SmallVector<Value> emitInputTransform(OpBuilder &b, Location loc,
       f.addTimes(-(near2 + far2), x[3], f.addTimes(near2 * far2, x[1], x[5]))};
 }
 
-/// Row i of A^T for eight inputs, as below.
-static SmallVector<Value> outputsOfEight(Formula &f, ValueRange x, int64_t m) {
+SmallVector<Value> emitOutputTransform(OpBuilder &b, Location loc, ValueRange x,
+                                       TileForm form) {
+  Formula f(b, loc, x[0].getType());
   SmallVector<Value> even, odd, result;
-  for (size_t at = 1; at < 7; at += 2) {
+  for (size_t at = 1; at + 2 < x.size(); at += 2) {
     even.push_back(f.add(x[at], x[at + 1]));
     odd.push_back(f.sub(x[at], x[at + 1]));
   }
-  for (int i = 0; i < m; ++i) {
-    ArrayRef<Value> of = i % 2 == 0 ? even : odd;
-    // The point 1 has the factor 1.
-    Value sum = f.addTimes(power(eightPoints[0], i), of[0], of[1]);
-    sum = f.addTimes(power(eightPoints[2], i), of[2], sum);
+  // Output i is the sum of the products, each times its point to the power i;
+  // the point at infinity has a part in the last.
+  for (int i = 0; i < form.m; ++i) {
+    Value sum;
+    for (auto [point, part] :
+         llvm::zip_equal(pointsOf(form), i % 2 == 0 ? even : odd)) {
+      double factor = power(point, i);
+      sum = sum ? f.addTimes(factor, part, sum) : f.times(factor, part);
+    }
     if (i == 0)
-      sum = f.add(sum, x[0]);
-    if (i == m - 1)
-      sum = f.add(sum, x[7]);
+      sum = f.add(x[0], sum);
+    if (i == form.m - 1)
+      sum = f.add(sum, x.back());
     result.push_back(sum);
   }
   return result;
-}
-
-SmallVector<Value> emitOutputTransform(OpBuilder &b, Location loc, ValueRange x,
-                                       int64_t m) {
-  Formula f(b, loc, x[0].getType());
-  if (x.size() == 8)
-    return outputsOfEight(f, x, m);
-  // Output i is the sum of the products, each times its point to the power i;
-  // the point at infinity has a part in the last.
-  Value nearEven = f.add(x[1], x[2]), nearOdd = f.sub(x[1], x[2]);
-  if (x.size() == 4)
-    return {f.add(x[0], nearEven), f.add(nearOdd, x[3])};
-  Value farEven = f.add(x[3], x[4]), farOdd = f.sub(x[3], x[4]);
-  return {f.add(f.add(x[0], nearEven), farEven),
-          f.addTimes(far, farOdd, f.times(near, nearOdd)),
-          f.addTimes(power(far, 2), farEven, f.times(power(near, 2), nearEven)),
-          f.addTimes(power(far, 3), farOdd,
-                     f.addTimes(power(near, 3), nearOdd, x[5]))};
 }
 
 SmallVector<Value> emitSlopeTransform(OpBuilder &b, Location loc, ValueRange x,
@@ -203,7 +192,7 @@ SmallVector<Value> emitSlopeTransform(OpBuilder &b, Location loc, ValueRange x,
 
 namespace {
 struct WindowRow {
-  std::array<double, 5> tap;
+  std::array<double, TileForm::mostTaps> tap;
 };
 using WindowMatrix = SmallVector<WindowRow, 8>;
 } // namespace
@@ -241,15 +230,19 @@ SmallVector<Value> emitWindowTransform(OpBuilder &b, Location loc, ValueRange x,
   for (ArrayRef<WindowRow> rows = ArrayRef(matrix).slice(1).drop_back();
        !rows.empty(); rows = rows.drop_front(2)) {
     const auto &tap = rows.front().tap;
-    Value even = f.addTimes(tap[0], x[0], f.times(tap[2], x[2]));
-    if (x.size() == 3) {
+    Value even, odd;
+    for (size_t number = 2; number < x.size(); ++number) {
+      Value &sum = number % 2 == 0 ? even : odd;
+      sum = sum ? f.addTimes(tap[number], x[number], sum)
+                : f.times(tap[number], x[number]);
+    }
+    even = even ? f.addTimes(tap[0], x[0], even) : f.times(tap[0], x[0]);
+    if (!odd) {
       result.push_back(f.addTimes(tap[1], x[1], even));
       result.push_back(f.addTimes(-tap[1], x[1], even));
       continue;
     }
-    if (x.size() == 5)
-      even = f.addTimes(tap[4], x[4], even);
-    Value odd = f.addTimes(tap[1], x[1], f.times(tap[3], x[3]));
+    odd = f.addTimes(tap[1], x[1], odd);
     result.push_back(f.add(even, odd));
     result.push_back(f.sub(even, odd));
   }
@@ -291,21 +284,23 @@ static void transformLine(ArrayRef<WindowRow> matrix, int64_t taps,
   }
 }
 
-/// The same of windows of 3 x 3.
+/// The same of windows of `taps` x `taps`.
 template <int64_t lanes>
-static void transformSquare(ArrayRef<WindowRow> matrix, const double *g,
-                            double *out) {
+static void transformSquare(ArrayRef<WindowRow> matrix, int64_t taps,
+                            const double *g, double *out) {
   for (const WindowRow &of : matrix) {
-    double row[3 * lanes];
-    transformLine<3 * lanes>(of, 3, g, 3 * lanes, row);
-    transformLine<lanes>(matrix, 3, row, lanes, out);
+    double row[TileForm::mostTaps * lanes];
+    for (int64_t number = 0; number < taps; ++number)
+      transformLine<lanes>(of, taps, &g[number * lanes], taps * lanes,
+                           &row[number * lanes]);
+    transformLine<lanes>(matrix, taps, row, lanes, out);
     out += int64_t(matrix.size()) * lanes;
   }
 }
 
-void transformWindow(int64_t m, ArrayRef<double> g,
+void transformWindow(TileForm form, ArrayRef<double> g,
                      MutableArrayRef<double> out) {
-  transformSquare<1>(windowMatrix({m, 3}), g.data(), out.data());
+  transformSquare<1>(windowMatrix(form), form.taps, g.data(), out.data());
 }
 
 namespace {
@@ -412,7 +407,8 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type,
   bool isSquare = transform.axes.size() == 2;
   int64_t taps = transform.form.taps;
   WindowMatrix matrix = windowMatrix(transform.form);
-  double windows[9 * lanes] = {};
+  constexpr int64_t mostTaps = TileForm::mostTaps;
+  double windows[mostTaps * mostTaps * lanes] = {};
   SmallVector<double> transformed(transform.points() * lanes);
   From weights[lanes];
   T rounded[lanes];
@@ -420,7 +416,7 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type,
   for (int64_t c = 0; c < channels; ++c)
     for (int64_t k = 0, count; k < filters; k += count) {
       count = std::min({lanes, filters - k, block - k % block});
-      for (int64_t tap = 0; tap < (isSquare ? 9 : taps); ++tap) {
+      for (int64_t tap = 0; tap < (isSquare ? taps * taps : taps); ++tap) {
         double *out = &windows[tap * lanes];
         std::optional<int64_t> first =
             all.filtersOf(c / all.channels, tap, c % all.channels);
@@ -433,7 +429,7 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type,
         std::copy(weights, weights + count, out);
       }
       if (isSquare)
-        transformSquare<lanes>(matrix, windows, transformed.data());
+        transformSquare<lanes>(matrix, taps, windows, transformed.data());
       else
         transformLine<lanes>(matrix, taps, windows, lanes, transformed.data());
       for (int64_t point = 0; point < transform.points(); ++point) {

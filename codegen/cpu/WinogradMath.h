@@ -10,14 +10,14 @@
 //
 //     G^T [(A e A^T) * (B^T d B)] G
 //
-// Along one axis alone it is A^T [(G g) * (B^T d)], with m+2 multiplications in
-// place of 3 m, and for r taps m+r-1 in place of r m.
+// For r taps m+r-1 take the place of m+2. Along one axis alone it is
+// A^T [(G g) * (B^T d)], with m+r-1 multiplications in place of r m.
 //
 // The matrices evaluate polynomials at points and at infinity, as many as a
-// tile has inputs. F(2x2, 3x3) takes 0 and +-1; F(4x4, 3x3) takes 0, +-5/8 and
-// +-3/2, which are exact in binary and round to a third of the error of the
-// usual 0, +-1, +-2. Tiles of eight inputs, of F(6, 3), F(5, 4) and F(4, 5),
-// take 0, +-1/2, +-1 and +-2: their transforms of inputs are the same.
+// tile has inputs: four take 0 and +-1; six take 0, +-5/8 and +-3/2, which are
+// exact in binary and round to a third of the error of the usual 0, +-1, +-2;
+// eight take 0, +-1, +-1/2 and +-2. Inputs are transformed in the same way for
+// any number of taps.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_WINOGRADMATH_H
@@ -34,6 +34,8 @@ namespace keratin {
 
 /// F(m, r): m outputs of r taps, along each transformed axis.
 struct TileForm {
+  static constexpr int64_t mostTaps = 5;
+
   int64_t m = 4, taps = 3;
   int64_t inputs() const { return m + taps - 1; }
   /// In how many pieces of so many taps a window is cut that moves by `stride`.
@@ -44,11 +46,11 @@ struct TileForm {
     return whole * stride + std::min(windowTaps - whole * reach, stride);
   }
   /// What --winograd and names of kernels call it.
-  int64_t name() const { return inputs() == 8 ? 8 : m; }
+  int64_t name() const { return inputs() == 8 ? 8 : inputs() - 2; }
 };
 
-/// Whether F(m, r) is known, for so many axes: m and r of 2 and 3 or 4 and 3,
-/// and along one axis 6 and 3, 5 and 4, or 4 and 5.
+/// Whether F(m, r) is known, for so many axes: two to five taps, in tiles of
+/// four or six inputs, or along one axis of eight.
 bool isKnown(TileForm form, size_t axes);
 
 /// How windows are transformed, along two of their axes or one.
@@ -70,7 +72,7 @@ emitInputTransform(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange x);
 llvm::SmallVector<mlir::Value> emitOutputTransform(mlir::OpBuilder &b,
                                                    mlir::Location loc,
                                                    mlir::ValueRange x,
-                                                   int64_t m);
+                                                   TileForm form);
 
 /// Emits `A x` for the m floats or vectors of floats `x`: as many as a tile has
 /// inputs.
@@ -93,16 +95,15 @@ llvm::SmallVector<mlir::Value> emitWindowTransform(mlir::OpBuilder &b,
                                                    mlir::ValueRange x,
                                                    TileForm form);
 
-/// `G g G^T` of the window `g`, 3 x 3 in row-major order, to the
-/// (m+2) x (m+2) elements of `out`. m is 2 or 4.
-void transformWindow(int64_t m, llvm::ArrayRef<double> g,
+/// `G g G^T` of the window `g`, taps x taps in row-major order, to as many
+/// elements of `out` as a tile has inputs along two axes.
+void transformWindow(TileForm form, llvm::ArrayRef<double> g,
                      llvm::MutableArrayRef<double> out);
 
-/// The weights 3 x 3 x C x K as the products of F(m x m, 3x3) read them:
-/// [(m+2)^2, ceil(K / block), C, block], of f32 for those of bf16. Those of
-/// other forms have other points, and other windows are as if they had more
-/// channels: `piecesOf` times as many for
-/// an axis that is transformed, and as often as it has taps for another one.
+/// The weights r x r x C x K as the products of F(m x m, r x r) read them:
+/// [(m+r-1)^2, ceil(K / block), C, block], of f32 for those of bf16. Other
+/// windows are as if they had more channels: `piecesOf` times as many for an
+/// axis that is transformed, and as often as it has taps for another one.
 /// Taps of the latter are outermost, and pieces in row-major order.
 mlir::RankedTensorType transformedType(mlir::RankedTensorType type,
                                        const WindowTransform &transform,

@@ -249,17 +249,33 @@ WinogradPlan Planner::plan(TileForm form) const {
   return best;
 }
 
+/// Pieces have as many taps as windows that have few for each pixel by which
+/// they move, and three or more of others.
 SmallVector<TileForm> formsOf(const WindowConv &conv, Winograd choice) {
-  constexpr TileForm two = {2, 3}, four = {4, 3};
-  if (choice == Winograd::F2)
-    return {two};
-  if (choice == Winograd::F4 || conv.down.isThere())
-    return choice == Winograd::Auto ? SmallVector<TileForm>{two, four}
-                                    : SmallVector<TileForm>{four};
-  SmallVector<TileForm> eight = {{6, 3}, {5, 4}, {4, 5}};
+  auto mostTaps = [](const TransformedAxis &axis) {
+    return int64_t(llvm::divideCeil(axis.taps, axis.stride));
+  };
+  int64_t most = std::min(TileForm::mostTaps,
+                          std::max(mostTaps(conv.down), mostTaps(conv.across)));
+  bool isSquare = conv.down.isThere();
+  int64_t mostInputs = isSquare ? 6 : 8;
+  SmallVector<TileForm> forms;
+  auto add = [&](int64_t inputs) {
+    for (int64_t taps = std::min<int64_t>(most, 3); taps <= most; ++taps) {
+      TileForm form = {inputs + 1 - taps, taps};
+      // F(5x5, 2x2) is as fast as F(3x3, 2x2), and rounds several times as far.
+      if (form.m >= 2 && (choice != Winograd::Auto || !isSquare || form.m <= 4))
+        forms.push_back(form);
+    }
+  };
   if (choice == Winograd::Auto)
-    eight.insert(eight.begin(), {two, four});
-  return eight;
+    for (int64_t inputs = 4; inputs <= mostInputs; inputs += 2)
+      add(inputs);
+  else if (choice == Winograd::F8)
+    add(mostInputs);
+  else
+    add(choice == Winograd::F2 ? 4 : 6);
+  return forms;
 }
 
 std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,

@@ -20,7 +20,7 @@ std::vector<double> rowOf(int64_t m, double first, double second,
                           double third) {
   std::vector<double> window = {first, second, third, 0, 0, 0, 0, 0, 0};
   std::vector<double> all((m + 2) * (m + 2));
-  keratin::transformWindow(m, window, all);
+  keratin::transformWindow({m, 3}, window, all);
   // The first row of G is (1, 0, 0) times the scale of the point 0.
   std::vector<double> row(all.begin(), all.begin() + m + 2);
   return row;
@@ -47,7 +47,7 @@ TEST(TransformWindow, TakesThePolynomialAtThePoints) {
 
 TEST(TransformWindow, GoesBothWays) {
   std::vector<double> ones(9, 1), all(16);
-  keratin::transformWindow(2, ones, all);
+  keratin::transformWindow({2, 3}, ones, all);
   EXPECT_THAT(all, ElementsAre(1, 1.5, .5, 1, 1.5, 2.25, .75, 1.5, .5, .75, .25,
                                .5, 1, 1.5, .5, 1));
 }
@@ -74,6 +74,14 @@ static std::vector<float> transformed(ArrayRef<int64_t> shape, int64_t block,
   std::vector<float> result(wanted.getNumElements());
   std::memcpy(result.data(), out.data(), out.size());
   return result;
+}
+
+TEST(TransformWindow, HasOtherNumbersOfTaps) {
+  // 1 + 2t at 0, 1, -1 and infinity, the middle two halved.
+  std::vector<double> window = {1, 2, 0, 0}, all(16);
+  keratin::transformWindow({3, 2}, window, all);
+  EXPECT_THAT(std::vector<double>(all.begin(), all.begin() + 4),
+              ElementsAre(1, 1.5, -.5, 2));
 }
 
 TEST(TransformWeights, PutsThePositionOutsideAndTheFiltersOfABlockInside) {
@@ -111,18 +119,18 @@ TEST(TransformWeights, TakesTapsOfOtherAxesAsChannels) {
   EXPECT_THAT(result, ElementsAre(0, 1, 3, 4.5, 1, 1.5, 4, 5));
 }
 
-TEST(TransformWeights, HasEightPositionsForThreeToFiveTaps) {
-  // t + 2t^2 + .. at 0, 1/2, -1/2, 1, -1, 2, -2 and infinity, each over the
+TEST(TransformWeights, HasEightPositionsForTwoToFiveTaps) {
+  // t + 2t^2 + .. at 0, 1, -1, 1/2, -1/2, 2, -2 and infinity, each over the
   // product of the distances to the other points.
-  for (int64_t taps : {3, 4, 5}) {
+  for (int64_t taps : {2, 3, 4, 5}) {
     std::vector<float> result =
         transformed({taps, 1, 1}, 1, {8, 1, 1, 1}, {0}, {9 - taps, taps});
     size_t position = 0;
-    for (double point : {0., .5, -.5, 1., -1., 2., -2.}) {
+    for (double point : {0., 1., -1., .5, -.5, 2., -2.}) {
       double value = 0, distances = 1;
       for (int64_t tap = taps - 1; tap >= 0; --tap)
         value = value * point + double(tap);
-      for (double other : {0., .5, -.5, 1., -1., 2., -2.})
+      for (double other : {0., 1., -1., .5, -.5, 2., -2.})
         distances *= other == point ? 1 : point - other;
       EXPECT_FLOAT_EQ(result[position++], float(value / distances)) << point;
     }
@@ -133,10 +141,12 @@ TEST(TransformWeights, HasEightPositionsForThreeToFiveTaps) {
 TEST(TransformWeights, KnowsSomeForms) {
   using keratin::isKnown;
   EXPECT_TRUE(isKnown({2, 3}, 1) && isKnown({4, 3}, 2) && isKnown({5, 4}, 1));
+  EXPECT_TRUE(isKnown({3, 2}, 2) && isKnown({3, 4}, 2) && isKnown({7, 2}, 1));
   EXPECT_FALSE(isKnown({6, 3}, 2));
-  EXPECT_FALSE(isKnown({3, 4}, 1));
+  EXPECT_FALSE(isKnown({4, 4}, 1));
   EXPECT_FALSE(isKnown({8, 1}, 1));
   EXPECT_FALSE(isKnown({1, 8}, 1));
+  EXPECT_FALSE(isKnown({1, 6}, 1));
   EXPECT_FALSE(isKnown({INT64_MAX, 3}, 1) || isKnown({INT64_MIN, 5}, 1));
 }
 

@@ -105,16 +105,17 @@ func.func private @weights_of_others() {
 #w = affine_map<(n, w, k, s, c) -> (s, c, k)>
 #y = affine_map<(n, w, k, s, c) -> (n, w, k)>
 
-// Of windows with one axis: five taps, five that are apart, and seven that move
-// by two. Of three that do each neighbour
-// has two at most.
+// Of windows with one axis: five taps, five that are apart, seven and four that
+// move by two. Of three that do one neighbour has a single one.
 // CHECK-LABEL: func private @line(
 // CHECK-SAME:    ktn.kernel = "winograd8"
 // CHECK-LABEL: func private @apart(
 // CHECK-SAME:    ktn.kernel = "winograd8"
 // CHECK-LABEL: func private @by_two(
 // CHECK-SAME:    ktn.kernel = "winograd8"
-// CHECK-LABEL: func private @few_taps_by_two(
+// CHECK-LABEL: func private @four_taps_by_two(
+// CHECK-SAME:    ktn.kernel = "winograd4"
+// CHECK-LABEL: func private @three_taps_by_two(
 // CHECK-SAME:    ktn.kernel = "conv"
 func.func private @line(%x: tensor<1x204x64xf32>, %w: tensor<5x64x64xf32> {ktn.constant}, %out: tensor<1x200x64xf32>) -> tensor<1x200x64xf32> attributes {ktn.kernel = "conv"} {
   %zero = arith.constant 0.0 : f32
@@ -155,11 +156,24 @@ func.func private @by_two(%x: tensor<1x405x64xf32>, %w: tensor<7x64x64xf32> {ktn
   return %sum : tensor<1x200x64xf32>
 }
 
-func.func private @few_taps_by_two(%x: tensor<1x402x64xf32>, %w: tensor<4x64x64xf32> {ktn.constant}, %out: tensor<1x200x64xf32>) -> tensor<1x200x64xf32> attributes {ktn.kernel = "conv"} {
+func.func private @four_taps_by_two(%x: tensor<1x402x64xf32>, %w: tensor<4x64x64xf32> {ktn.constant}, %out: tensor<1x200x64xf32>) -> tensor<1x200x64xf32> attributes {ktn.kernel = "conv"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x200x64xf32>) -> tensor<1x200x64xf32>
   %sum = linalg.generic {indexing_maps = [#by_two, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
       ins(%x, %w : tensor<1x402x64xf32>, tensor<4x64x64xf32>) outs(%start : tensor<1x200x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x200x64xf32>
+  return %sum : tensor<1x200x64xf32>
+}
+
+func.func private @three_taps_by_two(%x: tensor<1x401x64xf32>, %w: tensor<3x64x64xf32> {ktn.constant}, %out: tensor<1x200x64xf32>) -> tensor<1x200x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x200x64xf32>) -> tensor<1x200x64xf32>
+  %sum = linalg.generic {indexing_maps = [#by_two, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x401x64xf32>, tensor<3x64x64xf32>) outs(%start : tensor<1x200x64xf32>) {
   ^bb0(%a: f32, %c: f32, %s: f32):
     %product = arith.mulf %a, %c : f32
     %total = arith.addf %product, %s : f32
