@@ -112,8 +112,8 @@ static LogicalResult copyTransformed(ElementsAttr elements,
           [](int64_t stride) { return stride < 1 || stride > INT16_MAX; }) ||
       !(type.getElementType().isF32() || type.getElementType().isF64() ||
         type.getElementType().isBF16()) ||
-      !isKnown({m.getInt(), taps.getInt()}, axes.size()) ||
-      block.getInt() < 1 || type.getNumElements() != elements.getNumElements())
+      !isKnown({m.getInt(), taps.getInt()}) || block.getInt() < 1 ||
+      type.getNumElements() != elements.getNumElements())
     return failure();
   WindowTransform transform = {{m.getInt(), taps.getInt()},
                                llvm::to_vector<2>(axes.asArrayRef()),

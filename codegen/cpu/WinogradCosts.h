@@ -45,19 +45,18 @@ protected:
 
   int64_t costOfInputs(const WindowTiling &tiling, int64_t tiles) const {
     return tiles * tiling.pieces() * vectors(conv.channels) *
-           costOfTransform(tiling, {120, 400}, {15, 30, 45});
+           costOfTransform(tiling, {120, 400, 800}, {15, 30, 45});
   }
   /// Of a vector of a tile of products, and of a window.
   int64_t costOfOutputTile(const WindowTiling &tiling) const {
-    return costOfTransform(tiling, {80, 240}, {12, 25, 40});
+    return costOfTransform(tiling, {80, 240, 450}, {12, 25, 40});
   }
   int64_t costOfWindow(const WindowTiling &tiling) const {
-    return costOfTransform(tiling, {60, 160}, {15, 25, 40});
+    return costOfTransform(tiling, {60, 160, 350}, {15, 25, 40});
   }
-  /// For tiles of four and six inputs along two axes, and of four, six and
-  /// eight along one.
+  /// For tiles of four, six and eight inputs along two axes, and along one.
   int64_t costOfTransform(const WindowTiling &tiling,
-                          std::array<int64_t, 2> square,
+                          std::array<int64_t, 3> square,
                           std::array<int64_t, 3> line) const {
     auto size = size_t(tiling.form.inputs() / 2 - 2);
     return conv.down.isThere() ? square[size] : line[size];

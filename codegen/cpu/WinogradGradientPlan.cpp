@@ -82,7 +82,7 @@ int64_t GradientPlanner::costOf(const GradientPlan &plan) const {
                      plan.pieces() *
                      productCost(conv.channels, columns, plan.size);
   int64_t slopes =
-      tiles * columns * costOfTransform(plan, {80, 300}, {20, 45, 45});
+      tiles * columns * costOfTransform(plan, {80, 300, 600}, {20, 45, 45});
   int64_t ends =
       plan.pieceChannels() * columns * (plan.points() * (plan.groups + 2));
   // Transforms are written and read, as sums are in each block, of which half

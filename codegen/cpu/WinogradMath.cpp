@@ -28,12 +28,12 @@ static ArrayRef<double> pointsOf(TileForm form) {
                             : ArrayRef<double>(eightPoints);
 }
 
-bool isKnown(TileForm form, size_t axes) {
+bool isKnown(TileForm form) {
   constexpr int64_t most = TileForm::mostTaps;
   if (form.taps < 2 || form.taps > most || form.m < 2 || form.m > 8)
     return false;
   int64_t inputs = form.inputs();
-  return inputs == 4 || inputs == 6 || (inputs == 8 && axes == 1);
+  return inputs == 4 || inputs == 6 || inputs == 8;
 }
 
 static double power(double point, int exponent) {

@@ -49,9 +49,9 @@ struct TileForm {
   int64_t name() const { return inputs() == 8 ? 8 : inputs() - 2; }
 };
 
-/// Whether F(m, r) is known, for so many axes: two to five taps, in tiles of
-/// four or six inputs, or along one axis of eight.
-bool isKnown(TileForm form, size_t axes);
+/// Whether F(m, r) is known: two to five taps, in tiles of four, six or eight
+/// inputs.
+bool isKnown(TileForm form);
 
 /// How windows are transformed, along two of their axes or one.
 struct WindowTransform {

@@ -249,6 +249,12 @@ WinogradPlan Planner::plan(TileForm form) const {
   return best;
 }
 
+/// Whether `form` gains enough along two axes for how far it rounds: F(5x5,
+/// 2x2) is as fast as F(3x3, 2x2), and F(6x6, 3x3) as F(4x4, 3x3).
+static bool isWorthItsRounding(TileForm form) {
+  return form.inputs() == 4 || form.taps > (form.inputs() == 6 ? 2 : 3);
+}
+
 /// Pieces have as many taps as windows that have few for each pixel by which
 /// they move, and three or more of others.
 SmallVector<TileForm> formsOf(const WindowConv &conv, Winograd choice) {
@@ -257,24 +263,17 @@ SmallVector<TileForm> formsOf(const WindowConv &conv, Winograd choice) {
   };
   int64_t most = std::min(TileForm::mostTaps,
                           std::max(mostTaps(conv.down), mostTaps(conv.across)));
-  bool isSquare = conv.down.isThere();
-  int64_t mostInputs = isSquare ? 6 : 8;
+  bool isOpen = choice == Winograd::Auto;
   SmallVector<TileForm> forms;
-  auto add = [&](int64_t inputs) {
+  for (auto [name, inputs] :
+       {std::pair(Winograd::F2, 4), {Winograd::F4, 6}, {Winograd::F8, 8}})
     for (int64_t taps = std::min<int64_t>(most, 3); taps <= most; ++taps) {
       TileForm form = {inputs + 1 - taps, taps};
-      // F(5x5, 2x2) is as fast as F(3x3, 2x2), and rounds several times as far.
-      if (form.m >= 2 && (choice != Winograd::Auto || !isSquare || form.m <= 4))
+      bool isAsked = isOpen ? !conv.down.isThere() || isWorthItsRounding(form)
+                            : choice == name;
+      if (isAsked && form.m >= 2)
         forms.push_back(form);
     }
-  };
-  if (choice == Winograd::Auto)
-    for (int64_t inputs = 4; inputs <= mostInputs; inputs += 2)
-      add(inputs);
-  else if (choice == Winograd::F8)
-    add(mostInputs);
-  else
-    add(choice == Winograd::F2 ? 4 : 6);
   return forms;
 }
 

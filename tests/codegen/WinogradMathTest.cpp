@@ -140,14 +140,13 @@ TEST(TransformWeights, HasEightPositionsForTwoToFiveTaps) {
 
 TEST(TransformWeights, KnowsSomeForms) {
   using keratin::isKnown;
-  EXPECT_TRUE(isKnown({2, 3}, 1) && isKnown({4, 3}, 2) && isKnown({5, 4}, 1));
-  EXPECT_TRUE(isKnown({3, 2}, 2) && isKnown({3, 4}, 2) && isKnown({7, 2}, 1));
-  EXPECT_FALSE(isKnown({6, 3}, 2));
-  EXPECT_FALSE(isKnown({4, 4}, 1));
-  EXPECT_FALSE(isKnown({8, 1}, 1));
-  EXPECT_FALSE(isKnown({1, 8}, 1));
-  EXPECT_FALSE(isKnown({1, 6}, 1));
-  EXPECT_FALSE(isKnown({INT64_MAX, 3}, 1) || isKnown({INT64_MIN, 5}, 1));
+  EXPECT_TRUE(isKnown({2, 3}) && isKnown({3, 2}) && isKnown({4, 3}));
+  EXPECT_TRUE(isKnown({3, 4}) && isKnown({7, 2}) && isKnown({4, 5}));
+  EXPECT_FALSE(isKnown({4, 4}));
+  EXPECT_FALSE(isKnown({8, 1}));
+  EXPECT_FALSE(isKnown({1, 8}));
+  EXPECT_FALSE(isKnown({1, 6}));
+  EXPECT_FALSE(isKnown({INT64_MAX, 3}) || isKnown({INT64_MIN, 5}));
 }
 
 TEST(TransformWeights, PutsTapsTogetherThatMeetEverySecondPixel) {

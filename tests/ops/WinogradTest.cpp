@@ -65,6 +65,12 @@ K::Tensor convolution(const Case &c, const K::Tensor &x, const K::Tensor &g) {
                  ofAxes(c.dilation));
 }
 
+/// Of the relative error. Tiles of eight inputs round further.
+double boundOf(const Case &c, std::string_view form) {
+  double bound = c.dtype == DType::Float64 ? 1e-13 : 1e-5;
+  return form == "8" ? 5 * bound : bound;
+}
+
 class Winograd : public FormTest<Case> {
 protected:
   /// A convolution with all that an epilogue may have.
@@ -97,14 +103,13 @@ TEST_P(Winograd, GivesWhatSumsOverTheWindowGive) {
   for (const char *form : {"2", "4", "8"}) {
     settings.winograd = form;
     function.configure(settings);
-    EXPECT_LE(relativeError(function(inputs)[0], expected),
-              c.dtype == DType::Float64 ? 1e-13 : 1e-5)
+    EXPECT_LE(relativeError(function(inputs)[0], expected), boundOf(c, form))
         << "F(" << form << ")";
   }
 }
 
 TEST_P(Winograd, IsWhatIsCompiled) {
-  for (const char *form : {"2", "4"})
+  for (const char *form : {"2", "4", "8"})
     for (int64_t batch : {K::None, GetParam().image[0]}) {
       K::SaveOptions options;
       options.winograd = form;
@@ -115,23 +120,6 @@ TEST_P(Winograd, IsWhatIsCompiled) {
           1);
       EXPECT_EQ(std::count(ops.begin(), ops.end(), "conv"), 0);
     }
-}
-
-TEST_P(Winograd, HasTilesOfEightInputsAlongOneAxis) {
-  const Case &c = GetParam();
-  for (int64_t batch : {K::None, c.image[0]}) {
-    K::SaveOptions options;
-    options.winograd = "8";
-    options.batch = batch;
-    std::vector<std::string> ops = kernelOps(layer(), options);
-    auto four = std::count(ops.begin(), ops.end(), "winograd4");
-    auto eight = std::count(ops.begin(), ops.end(), "winograd8");
-    auto manyTaps = std::count_if(c.window.begin(), c.window.end(),
-                                  [](int64_t taps) { return taps >= 3; });
-    if (manyTaps == 1 || c.window.size() == 1)
-      EXPECT_EQ(eight, 1);
-    EXPECT_EQ(four + eight, 1);
-  }
 }
 
 TEST_P(Winograd, DoesNotDependOnThreads) {
@@ -280,7 +268,7 @@ TEST_P(WinogradGradient, GivesWhatSumsGive) {
       std::vector<Array> results = function(inputs);
       for (size_t index : {0, 1})
         EXPECT_LE(relativeError(results[index], expected[index]),
-                  c.dtype == DType::Float64 ? 1e-13 : 1e-5)
+                  boundOf(c, form))
             << "F(" << form << ")";
       expectSameBitsOnThreads(function, inputs);
     }
@@ -298,7 +286,7 @@ TEST_P(WinogradGradient, OfNoImagesIsZero) {
 }
 
 TEST_P(WinogradGradient, IsWhatIsCompiled) {
-  for (const char *form : {"2", "4"}) {
+  for (const char *form : {"2", "4", "8"}) {
     K::SaveOptions options;
     options.winograd = form;
     options.batch = GetParam().image[0];
