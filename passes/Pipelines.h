@@ -32,16 +32,16 @@ using ConstantEvaluator =
 /// known, however large it is: a table of products.
 inline constexpr llvm::StringLiteral storedAttr = "ktn.stored";
 
-/// How convolutions of windows of three taps or more, along one axis or two,
-/// are computed.
+/// How convolutions are computed whose windows have two taps or more for each
+/// pixel that they move by, along one axis or two.
 enum class Winograd {
   Off,  ///< as sums over the window
   Auto, ///< each in the way that is expected to take least time
-  F2,   ///< as F(2x2, 3x3) or F(2, 3) wherever that applies
-  F4,   ///< as F(4x4, 3x3) or F(4, 3) wherever that applies
-  F8    ///< as F4, but in tiles of eight inputs along one axis
+  F2,   ///< wherever that applies in tiles of four inputs, as F(2x2, 3x3),
+  F4,   ///< of six, as F(4x4, 3x3),
+  F8    ///< or of eight, as F(4x4, 5x5)
 };
-/// "off", "auto", "2" and "4", as on the command line.
+/// "off", "auto", "2", "4" and "8", as on the command line.
 std::optional<Winograd> parseWinograd(llvm::StringRef name);
 
 /// What the factors of products are rounded to; sums are f32 all the same.

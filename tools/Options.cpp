@@ -37,10 +37,10 @@ void addOptimizationFlags(CLI::App &app, bool &optimize) {
 void addWinogradOption(CLI::App &app, std::string &winograd) {
   app.add_option(
          "--winograd", winograd,
-         "convolutions whose windows have three taps or more along one "
-         "or two axes as products of transformed tiles: 2 (F(2x2,3x3), "
-         "F(2,3)) or 4 (F(4x4,3x3), F(4,3)) wherever that applies, 8 (F(6,3), "
-         "F(5,4) or F(4,5) along one axis, else as 4)")
+         "convolutions whose windows have two taps or more for each pixel "
+         "that they move by as products of transformed tiles: wherever that "
+         "applies of four inputs along one or two axes (2: F(2x2,3x3)), of "
+         "six (4: F(4x4,3x3)) or of eight (8: F(4x4,5x5))")
       ->check(CLI::IsMember({"auto", "off", "2", "4", "8"}))
       ->capture_default_str();
 }

@@ -108,13 +108,13 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "keys of attention whose scores are there together">,
     Option<"winograd", "winograd", "::keratin::Winograd",
            "::keratin::Winograd::Off",
-           "how convolutions of 3x3 windows are computed",
+           "how convolutions by windows are computed",
            [{::llvm::cl::values(
              clEnumValN(::keratin::Winograd::Off, "off", "as sums"),
              clEnumValN(::keratin::Winograd::Auto, "auto", "as is fastest"),
-             clEnumValN(::keratin::Winograd::F2, "2", "as F(2x2, 3x3) or F(2, 3)"),
-             clEnumValN(::keratin::Winograd::F4, "4", "as F(4x4, 3x3) or F(4, 3)"),
-             clEnumValN(::keratin::Winograd::F8, "8", "as 4, or F(6, 3), F(5, 4) or F(4, 5)"))}]>];
+             clEnumValN(::keratin::Winograd::F2, "2", "in tiles of four inputs"),
+             clEnumValN(::keratin::Winograd::F4, "4", "in tiles of six"),
+             clEnumValN(::keratin::Winograd::F8, "8", "in tiles of eight"))}]>];
 }
 
 #endif // KERATIN_CODEGEN_CPU_CPUPASSES_TD

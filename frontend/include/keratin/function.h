@@ -51,12 +51,12 @@ struct CompileSettings {
   /// Threads that the code is for: 1, or any number for 0 and more (num_threads
   /// of keratin/config.h; in a program that is written, this number).
   int threads = 0;
-  /// Convolutions whose windows have three taps or more along an axis, and more
-  /// than two for each pixel that they move by, as products of transformed
-  /// tiles, which takes fewer multiplications and rounds differently: "off",
-  /// "2" (F(2x2, 3x3) along two such axes, F(2, 3) along one), "4" (F(4x4,
-  /// 3x3), F(4, 3)) or "8" (F(4x4, 3x3); F(6, 3), F(5, 4) or F(4, 5), whichever
-  /// is fastest) wherever that applies, or "auto".
+  /// Convolutions whose windows have two taps or more for each pixel that they
+  /// move by as products of transformed tiles, which takes fewer
+  /// multiplications and rounds differently: "off", or wherever that applies in
+  /// tiles of four inputs along one or two axes ("2", F(2x2, 3x3) for
+  /// instance), of six ("4", F(4x4, 3x3)) or of eight ("8", F(4x4, 5x5)), or
+  /// "auto".
   std::string winograd = "auto";
   /// Products in tile registers (AMX), on targets that have them: "auto" also
   /// takes those of f32, as exactly, as sums of products of bf16; "off" takes
