@@ -32,8 +32,7 @@ static std::vector<float> runCompiled(const K::Function &f, const Array &x) {
 
 TEST(Quick, CodeComputesTheSameBits) {
   K::Tensor x = K::placeholder({2, 13, 11, 16});
-  // Windows of three taps are transformed in one of them alone.
-  K::Tensor window = K::random_uniform_variable({2, 2, 16, 24}, -1, 1);
+  K::Tensor window = K::random_uniform_variable({3, 2, 16, 24}, -1, 1);
   K::Tensor depthwise = K::random_uniform_variable({3, 3, 16, 1}, -1, 1);
   K::Tensor matrix = K::random_uniform_variable({16, 40}, -1, 1);
   const K::Tensor results[] = {
@@ -58,6 +57,10 @@ TEST(Quick, CodeComputesTheSameBits) {
   Array given = Array::of<float>({2, 13, 11, 16}, values);
   for (const K::Tensor &result : results) {
     K::Function f = K::function({x}, {result});
+    // Windows would be transformed in one of them alone.
+    K::CompileSettings settings;
+    settings.winograd = "off";
+    f.configure(settings);
     Array quick = f({given})[0];
     std::vector<float> best = runCompiled(f, given);
     ASSERT_EQ(size_t(quick.size()), best.size());
