@@ -24,6 +24,7 @@ private:
   bool isSumOfProducts();
   bool findFactors(bool ofOneColumn);
   bool pickLane();
+  std::optional<unsigned> findTap();
   bool canLieAcross(unsigned across);
   bool isRunOfRows();
   bool pickSize();
@@ -45,6 +46,7 @@ private:
   struct Tile {
     int64_t rows, columns;
   };
+  int64_t tapsOfStep() { return plan.tap ? extent(*plan.tap) : 1; }
   bool staysNear(int64_t columns);
   int64_t slotsOfTile(Tile tile, bool isNear);
   double slotsOf(int64_t rows, Tile tile);
@@ -175,6 +177,29 @@ bool NarrowPlanner::pickLane() {
   return depth <= mostDepth;
 }
 
+/// A loop of the sum that goes along the rows of an image as `row` does.
+std::optional<unsigned> NarrowPlanner::findTap() {
+  constexpr int64_t mostTaps = 9; // all in one step
+  if (!plan.row)
+    return std::nullopt;
+  auto isAlongRow = [&](unsigned loop) {
+    return llvm::all_of(accesses, [&](const Access &access) {
+      return access.operand != left ||
+             llvm::all_of(access.position, [&](AffineExpr expr) {
+               return (!expr.isFunctionOfDim(loop) &&
+                       !expr.isFunctionOfDim(*plan.row)) ||
+                      (laneStep(expr, loop) == 1 &&
+                       laneStep(expr, *plan.row) == 1);
+             });
+    });
+  };
+  for (unsigned loop : plan.sums)
+    if (extent(loop) <= mostTaps && mapOf(left).isFunctionOfDim(loop) &&
+        isAlongRow(loop))
+      return loop;
+  return std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Whether it pays
 //===----------------------------------------------------------------------===//
@@ -194,10 +219,12 @@ bool NarrowPlanner::staysNear(int64_t columns) {
 int64_t NarrowPlanner::slotsOfTile(Tile tile, bool isNear) {
   constexpr int64_t sumsInFlight = 8, loop = 2, pair = 3, alone = 2, end = 24;
   constexpr int64_t farSlots = 3;
-  int64_t vectors = tile.columns / plan.across;
+  int64_t vectors = tile.columns / plan.across, taps = tapsOfStep();
   int64_t sums = tile.rows * vectors;
-  int64_t loads = tile.rows + vectors * (isNear ? 1 : farSlots);
-  int64_t ofStep = std::max({sums, loads, sumsInFlight}) + loads / 4 + loop;
+  int64_t loads =
+      tile.rows + taps - 1 + taps * vectors * (isNear ? 1 : farSlots);
+  int64_t ofStep =
+      std::max(taps * std::max(sums, sumsInFlight), loads) + loads / 4 + loop;
   if (plan.across > 1) {
     int64_t slots = depth / plan.along() * ofStep;
     for (unsigned left = plan.along(); left > 1; left /= 2) {
@@ -206,7 +233,7 @@ int64_t NarrowPlanner::slotsOfTile(Tile tile, bool isNear) {
     }
     return slots + tile.rows * 2 + end;
   }
-  int64_t slots = steps * ofStep;
+  int64_t slots = steps / taps * ofStep;
   int64_t width = llvm::PowerOf2Ceil(tile.columns);
   int64_t atOnce = plan.lanes / width;
   for (int64_t row = 0; row < tile.rows; row += atOnce) {
@@ -327,11 +354,17 @@ bool NarrowPlanner::pickSize() {
   if (llvm::SaturatingMultiply<uint64_t>(depth, columns) * bits / 8 > mostBytes)
     return false;
 
-  // Sums, what stays in registers beside them, and what comes by.
+  // Sums, what stays in registers beside them, and what comes by. With taps
+  // larger tiles load little less, and of more columns loads hide.
+  constexpr int64_t mostSumsOfTaps = 8, mostColumnsOfTaps = 2;
+  if (columns <= mostColumnsOfTaps)
+    plan.tap = findTap();
   auto fits = [&](Tile tile) {
-    int64_t vectors = tile.columns / plan.across;
-    return tile.rows * vectors + std::min(tile.rows, vectors) + 1 <=
-           int64_t(unit.registers);
+    int64_t vectors = tile.columns / plan.across, sums = tile.rows * vectors;
+    int64_t stay =
+        plan.tap ? vectors * tapsOfStep() : std::min(tile.rows, vectors);
+    return sums + stay + 1 <= int64_t(unit.registers) &&
+           (!plan.tap || sums <= mostSumsOfTaps);
   };
   constexpr int64_t cacheBytes = 1 << 20;
   bool isFar = isDirect(left) && bytesOf(left->get()) > cacheBytes;
@@ -368,6 +401,7 @@ bool NarrowPlanner::pickSize() {
       tryWidth(columns);
   }
   plan.across = across;
+  llvm::erase_if(plan.sums, [&](unsigned loop) { return loop == plan.tap; });
   // Slots are those of the rows of one turn of the loops around them.
   constexpr double slotsOfCopy = 8; // of an element, in some calls
   double turns = 1;

@@ -79,7 +79,8 @@ private:
   void finish(Sums sums);
   void finishColumns(Sums sums);
   int64_t vectors() const { return columns / plan.across; } ///< of a row
-  Position pointOf(int64_t row, int64_t column);
+  Position pointOf(int64_t row, int64_t column, int64_t tap = 0);
+  int64_t taps() { return plan.tap ? staticLoopExtent(root, *plan.tap) : 1; }
   Type element() { return getElementTypeOrSelf(root.getResult(0)); }
 
   Kernel &kernel;
@@ -291,13 +292,15 @@ void NarrowEmitter::emitRows(Then then) {
 // Tiles
 //===----------------------------------------------------------------------===//
 
-/// The loops of the root at a row and a column of the tile.
-Position NarrowEmitter::pointOf(int64_t row, int64_t column) {
+/// The loops of the root at a row and a column of the tile, and at a tap.
+Position NarrowEmitter::pointOf(int64_t row, int64_t column, int64_t tap) {
   Position point;
   for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
     AffineExpr expr = getAffineDimExpr(loop, b.getContext());
     if (staticLoopExtent(root, loop) == 1)
       expr = getAffineConstantExpr(0, b.getContext());
+    else if (loop == plan.tap)
+      expr = getAffineConstantExpr(tap, b.getContext());
     else if (loop == plan.column)
       expr = expr + column;
     else if (loop == plan.row)
@@ -472,19 +475,30 @@ void NarrowEmitter::spread() {
   }
 }
 
-/// One vector of the sum for all rows and columns. Of which there are fewer
-/// stay in registers, the others come by.
+/// One vector of the sum for all rows and columns, and taps of a step. What a
+/// pixel has meets the taps of all rows that read it.
 NarrowEmitter::Sums NarrowEmitter::step(Sums sums) {
-  bool rowsStay = rows <= vectors();
-  int64_t inner = std::min(rows, vectors());
-  for (int64_t number = 0; number < rows * vectors(); ++number) {
-    int64_t row = rowsStay ? number % inner : number / inner;
-    int64_t column = rowsStay ? number / inner : number % inner;
+  auto add = [&](int64_t row, int64_t column, int64_t tap) {
     Value &sum = sums[size_t(row * vectors() + column)];
-    Position point = pointOf(row, column * plan.across);
+    Position point = pointOf(row, column * plan.across, tap);
     Lanes next = reader.evaluate(root, point, {{sum, {}}}, plan.lanes)[0];
     sum = reader.materialize(next, plan.lanes);
+  };
+  if (!plan.tap) {
+    // Of rows and columns, those of which there are fewer stay in registers,
+    // the others come by.
+    bool rowsStay = rows <= vectors();
+    int64_t inner = std::min(rows, vectors());
+    for (int64_t number = 0; number < rows * vectors(); ++number)
+      rowsStay ? add(number % inner, number / inner, 0)
+               : add(number / inner, number % inner, 0);
+    return sums;
   }
+  for (int64_t pixel = 0; pixel < rows + taps() - 1; ++pixel)
+    for (int64_t tap = 0; tap < taps(); ++tap)
+      for (int64_t column = 0; column < vectors(); ++column)
+        if (int64_t row = pixel - tap; row >= 0 && row < rows)
+          add(row, column, tap);
   return sums;
 }
 
@@ -501,22 +515,24 @@ void NarrowEmitter::padRest(int64_t rest) {
         arith::ConstantOp::create(b, loc, b.getZeroAttr(type.clone(word)));
     AffineMap map = root.getMatchingIndexingMap(input);
     llvm::SmallDenseSet<AffineMap> seen;
-    for (int64_t column = 0; column < columns; ++column)
-      for (int64_t row = 0; row < rows; ++row) {
-        Position place = atPoint(map.getResults(), pointOf(row, column));
-        if (!seen.insert(AffineMap::get(root.getNumLoops(), 0, place,
-                                        b.getContext()))
-                 .second)
-          continue;
-        Value part = reader.materialize(
-            reader.read(input->get(), place, unsigned(rest)), unsigned(rest));
-        auto partType = cast<VectorType>(part.getType()).clone(word);
-        part = vector::BitCastOp::create(b, loc, partType, part);
-        part = vector::InsertStridedSliceOp::create(
-            b, loc, part, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
-        part = vector::BitCastOp::create(b, loc, type, part);
-        reader.remember(input->get(), place, plan.lanes, {part, {}});
-      }
+    int64_t all = columns * rows * taps();
+    for (int64_t number = 0; number < all; ++number) {
+      int64_t row = number % rows, column = number / rows % columns;
+      Position place = atPoint(map.getResults(),
+                               pointOf(row, column, number / rows / columns));
+      if (!seen.insert(
+                   AffineMap::get(root.getNumLoops(), 0, place, b.getContext()))
+               .second)
+        continue;
+      Value part = reader.materialize(
+          reader.read(input->get(), place, unsigned(rest)), unsigned(rest));
+      auto partType = cast<VectorType>(part.getType()).clone(word);
+      part = vector::BitCastOp::create(b, loc, partType, part);
+      part = vector::InsertStridedSliceOp::create(
+          b, loc, part, zero, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+      part = vector::BitCastOp::create(b, loc, type, part);
+      reader.remember(input->get(), place, plan.lanes, {part, {}});
+    }
   }
 }
 

@@ -7,6 +7,10 @@
 // are multiplied element by element, and the lanes of all are added up at the
 // end, together.
 //
+// Rows that are neighbours in an image read what each other's windows have.
+// Where loads are more than products, as with one column, a step takes all taps
+// along the row of a window, and what several rows read is loaded once.
+//
 // Of 24 columns a quarter of the lanes of two vectors is empty. Eight columns
 // with two elements of the sum each fill a vector, as do four with four: a load
 // spreads so many neighbours of a row over all of a vector.
@@ -21,10 +25,13 @@ namespace keratin {
 
 /// How such a root is computed. Loops are by their number in the root.
 struct NarrowPlan {
-  unsigned lane;                     ///< of the sum, along the vectors
-  llvm::SmallVector<unsigned> sums;  ///< the other ones, outermost first
-  unsigned column;                   ///< the innermost loop of the output
-  std::optional<unsigned> row;       ///< of the factor that has no columns
+  unsigned lane;                    ///< of the sum, along the vectors
+  llvm::SmallVector<unsigned> sums; ///< the other ones, outermost first
+  unsigned column;                  ///< the innermost loop of the output
+  std::optional<unsigned> row;      ///< of the factor that has no columns
+  /// A sum all of which each step takes: of it a row reads at tap t + 1 what
+  /// the next one reads at t.
+  std::optional<unsigned> tap;
   llvm::SmallVector<unsigned> outer; ///< the other parallel loops
   unsigned lanes;                    ///< of a vector
   unsigned across = 1;               ///< columns of a vector

@@ -104,12 +104,15 @@ K::Tensor transposedProduct(const K::Tensor &x, const K::Tensor &y) {
 K::Tensor batchProduct(const K::Tensor &x, const K::Tensor &y) {
   return K::batch_dot(x, y, {2, 2});
 }
-K::Tensor convolution(const K::Tensor &x, const K::Shape &kernel,
-                      int64_t stride, const char *padding) {
+K::Tensor weightsOf(const K::Shape &kernel) {
   Array weights(DType::Float32, kernel);
   for (int64_t index = 0; index < weights.size(); ++index)
     weights.set(index, double(index % 23) / 23 - .4);
-  return K::conv2d(x, K::constant(weights), {stride, stride}, padding);
+  return K::constant(weights);
+}
+K::Tensor convolution(const K::Tensor &x, const K::Shape &kernel,
+                      int64_t stride, const char *padding) {
+  return K::conv2d(x, weightsOf(kernel), {stride, stride}, padding);
 }
 K::Tensor strided(const K::Tensor &x, const K::Tensor &y) {
   return convolution(x, {3, 3, 64, 5}, 2, "valid") + y;
@@ -119,6 +122,20 @@ K::Tensor colours(const K::Tensor &x, const K::Tensor &y) {
 }
 K::Tensor wideWindow(const K::Tensor &x, const K::Tensor &y) {
   return convolution(x, {5, 7, 20, 4}, 1, "same") + y;
+}
+// Steps take all taps along a row: of one column and two, of an even number of
+// them, and with a rest of channels.
+K::Tensor oneFilter(const K::Tensor &x, const K::Tensor &y) {
+  return convolution(K::relu(x), {5, 5, 37, 1}, 1, "same") + y;
+}
+K::Tensor twoFilters(const K::Tensor &x, const K::Tensor &y) {
+  return convolution(x, {3, 4, 48, 2}, 1, "valid") + y;
+}
+K::Tensor oneOfLine(const K::Tensor &x, const K::Tensor &y) {
+  return K::conv1d(x, weightsOf({9, 24, 1}), 1, "causal") + y;
+}
+K::Tensor oneUnknown(const K::Tensor &x, const K::Tensor &kernel) {
+  return K::conv2d(x, kernel, {1, 1}, "same");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -130,7 +147,11 @@ INSTANTIATE_TEST_SUITE_P(
         OtherCase{"batches", {3, 11, 200}, {3, 5, 200}, batchProduct},
         OtherCase{"strided", {2, 17, 23, 64}, {2, 8, 11, 5}, strided},
         OtherCase{"colours", {2, 19, 21, 32}, {2, 19, 21, 3}, colours},
-        OtherCase{"wide_window", {1, 14, 30, 20}, {1, 14, 30, 4}, wideWindow}),
+        OtherCase{"wide_window", {1, 14, 30, 20}, {1, 14, 30, 4}, wideWindow},
+        OtherCase{"one_filter", {2, 19, 31, 37}, {2, 19, 31, 1}, oneFilter},
+        OtherCase{"two_filters", {1, 15, 43, 48}, {1, 13, 40, 2}, twoFilters},
+        OtherCase{"one_of_line", {3, 101, 24}, {3, 101, 1}, oneOfLine},
+        OtherCase{"one_unknown", {2, 18, 26, 32}, {3, 3, 32, 1}, oneUnknown}),
     [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace
