@@ -27,7 +27,7 @@ private:
   void layOut();
   Range tilesOfGroup(Value group);
   void addUp(Value group, Range channels);
-  void overRows(llvm::function_ref<void(Value, Value)> ofPiece);
+  void overPieceRows(llvm::function_ref<void(Value, Value)> ofPiece);
   void clear(Value group, Range channels);
   void transformSlopes(Value firstTile, Range tiles);
   Value readSlope(int64_t i, int64_t j, unsigned width);
@@ -141,8 +141,9 @@ void GradientEmitter::addUp(Value group, Range channels) {
   });
 }
 
-/// Goes over the pieces of a window, with the first row of their channels.
-void GradientEmitter::overRows(llvm::function_ref<void(Value, Value)> ofPiece) {
+/// Goes over the pieces of a window, and the rows that their channels begin at.
+void GradientEmitter::overPieceRows(
+    llvm::function_ref<void(Value, Value)> ofPiece) {
   loop(kernel.index(0), kernel.index(plan.pieces()), 1, [&](Value piece) {
     ofPiece(piece, kernel.times(piece, conv.channels));
   });
@@ -152,7 +153,7 @@ void GradientEmitter::overRows(llvm::function_ref<void(Value, Value)> ofPiece) {
 void GradientEmitter::clear(Value group, Range channels) {
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
   loop(kernel.index(0), kernel.index(plan.points()), 1, [&](Value point) {
-    overRows([&](Value, Value firstRow) {
+    overPieceRows([&](Value, Value firstRow) {
       loop(channels.first, channels.second, 1, [&](Value channel) {
         alongVectors(plan.columns(), [&](Value column, unsigned) {
           vector::StoreOp::create(
@@ -215,7 +216,7 @@ void GradientEmitter::multiply(Value group, Value isFirst, Value tiles,
   int64_t whole = plan.columns() / plan.panelWidth() * plan.panelWidth();
   auto rest = unsigned((plan.columns() - whole) / plan.lanes);
   loop(kernel.index(0), kernel.index(plan.points()), 1, [&](Value point) {
-    overRows([&](Value, Value firstRow) {
+    overPieceRows([&](Value, Value firstRow) {
       loop(kernel.index(0), kernel.index(whole), plan.panelWidth(),
            [&](Value column) {
              multiplyPanel({group, point, firstRow, column}, isFirst, tiles,
@@ -303,7 +304,7 @@ void GradientEmitter::multiplyRows(ArrayRef<Value> place, Value channel,
 /// Transforms the sums of `channels`, and computes and stores what follows.
 void GradientEmitter::finish(Range channels) {
   reader.setLane(conv.filter);
-  overRows([&](Value piece, Value firstRow) {
+  overPieceRows([&](Value piece, Value firstRow) {
     bindPiece(piece);
     loop(channels.first, channels.second, 1, [&](Value channel) {
       reader.bind(conv.channel, channel);

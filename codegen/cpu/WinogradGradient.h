@@ -1,11 +1,12 @@
 //===- WinogradGradient.h - gradients by windows ----------------*- C++ -*-===//
 //
 // The gradient of a convolution by its window is a sum over tiles: of each, the
-// (m+2)^2 positions of the transformed inputs [C] and of the transformed
+// (m+r-1)^2 positions of the transformed inputs [C] and of the transformed
 // gradients by the outputs [K] are multiplied, [C] x [K], and the sums of those
-// products are transformed to the 3 x 3 of the window at the end
+// products are transformed to the r x r of the window at the end
 // (codegen/cpu/WinogradMath.h). A block of tiles is transformed at a time, and
-// each position of it added up as a product [C x tiles] [tiles x K].
+// each position of it added up as a product [C x tiles] [tiles x K]. Pieces of
+// larger windows (codegen/cpu/Winograd.h) are channels more.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_WINOGRADGRADIENT_H
