@@ -347,9 +347,7 @@ bool RowEmitter::rowsClash() {
 void RowEmitter::emitGroup(unsigned count) {
   LaneReader::Scope scope(reader);
   llvm::DenseSet<Value> before = done;
-  bool hasFunctions = llvm::any_of(ops, [&](linalg::GenericOp op) {
-    return isWhole(op->getResult(0)) && isExpensive(op->getResult(0));
-  });
+  bool hasFunctions = computesFunctions();
   for (auto [number, planned] : llvm::enumerate(passes)) {
     Pass pass = planned;
     pass.asksForNext = !block && !staggers && number == 1;
@@ -442,6 +440,14 @@ Value RowEmitter::emitStaggered(Value from, Value to) {
   return branch.getResult(0);
 }
 
+/// Where a row has the only element of `result`.
+Position RowEmitter::pointOfSingle(Value result) {
+  Position position(ArrayRef(point(0)).take_front(rows));
+  position.resize(cast<RankedTensorType>(result.getType()).getRank(),
+                  getAffineConstantExpr(0, b.getContext()));
+  return position;
+}
+
 /// Stores the results that there is one of in a row.
 void RowEmitter::emitSingles() {
   struct Single {
@@ -453,9 +459,7 @@ void RowEmitter::emitSingles() {
   for (auto [number, result] : llvm::enumerate(results)) {
     if (isWhole(result))
       continue;
-    Position position(ArrayRef(point(0)).take_front(rows));
-    position.resize(cast<RankedTensorType>(result.getType()).getRank(),
-                    getAffineConstantExpr(0, b.getContext()));
+    Position position = pointOfSingle(result);
     Lanes value = reader.read(result, position, 0);
     if (!block) {
       singles.push_back({value, kernel.destination(number), position});
@@ -503,15 +507,18 @@ void RowEmitter::run() {
   for (unsigned loop = 0; loop < rows; ++loop)
     turns.push_back(staticLoopExtent(whole, loop));
   std::optional<unsigned> shared = kernel.pickShared(turns);
+  bool isAcross = goesAcross();
   for (unsigned loop = 0; loop < rows; ++loop) {
     bool isInner = loop + 1 == rows;
     Value from = kernel.index(0), to = kernel.loopExtent(whole, loop);
     if (loop == shared)
-      std::tie(from, to) =
-          kernel.share(to, isInner && !staggers ? rowsOfGroup() : 1);
+      std::tie(from, to) = kernel.share(to, !isInner    ? 1
+                                            : isAcross  ? lanesAcross
+                                            : !staggers ? rowsOfGroup()
+                                                        : 1);
+    auto emit = [&] { isAcross ? emitAcross(from, to) : emitGroups(from, to); };
     if (isInner)
-      return shared ? emitGroups(from, to)
-                    : kernel.emitOnce([&] { emitGroups(from, to); });
+      return shared ? emit() : kernel.emitOnce(emit);
     auto nest = scf::ForOp::create(b, loc, from, to, kernel.index(1));
     reader.bind(loop, nest.getInductionVar());
     b.setInsertionPointToStart(nest.getBody());

@@ -100,6 +100,7 @@ bool RowEmitter::matches() {
     if (isReduction(generic) && !Combiner::of(generic, 0))
       return false;
   }
+  lanesAcross = lanes;
   lanes = std::min<uint64_t>(lanes, llvm::bit_floor(uint64_t(extents.back())));
   // Each is stored to one destination.
   llvm::SmallDenseSet<Value, 4> seen;
@@ -141,6 +142,12 @@ bool RowEmitter::isExpensive(Value value) {
            return isa<math::MathDialect>(inner.getDialect()) &&
                   !isa<math::AbsFOp, math::CopySignOp>(inner);
          });
+}
+
+bool RowEmitter::computesFunctions() {
+  return llvm::any_of(ops, [&](linalg::GenericOp op) {
+    return isWhole(op->getResult(0)) && isExpensive(op->getResult(0));
+  });
 }
 
 bool RowEmitter::computesExpensive(Value value) {

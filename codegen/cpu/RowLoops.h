@@ -63,6 +63,7 @@ private:
                       llvm::function_ref<void(mlir::Value)> visit);
   bool isKnown(mlir::Value value);
   bool isExpensive(mlir::Value value);
+  bool computesFunctions();
   bool computesExpensive(mlir::Value value);
   unsigned usesInRow(mlir::Value value);
   void collectStored(mlir::Value value, Pass &pass);
@@ -77,6 +78,23 @@ private:
   mlir::Value emitStaggered(mlir::Value from, mlir::Value to);
   void emitGroup(unsigned count);
   void emitSingles();
+  Position pointOfSingle(mlir::Value result);
+  // RowLanes.cpp
+  struct Run {
+    mlir::Value memref, start; ///< of one dimension, from that element on
+  };
+  bool goesAcross();
+  bool isRunOfRows(mlir::linalg::GenericOp op, mlir::OpOperand &input);
+  void emitAcross(mlir::Value from, mlir::Value to);
+  void emitRowsAcross(mlir::Value count);
+  mlir::Value reduceAcross(mlir::linalg::GenericOp op);
+  void unzipRows(mlir::Value count);
+  void zipRows(llvm::ArrayRef<mlir::Value> vectors, mlir::Value memref,
+               mlir::Value count);
+  Run runOf(mlir::Value memref);
+  Run copyOf(mlir::Value memref);
+  void copyRun(Run from, Run to, mlir::Value count, mlir::Value known);
+  Position pointAcross(int64_t element);
   bool nextPass(Pass &pass);
   void emitPasses(llvm::ArrayRef<Pass> passes);
   void forEachRow(const Pass &pass, llvm::function_ref<void(unsigned)> body);
@@ -107,6 +125,7 @@ private:
   llvm::SmallVector<mlir::Value> results;
   const RowBlock *block = nullptr;
   unsigned rows = 0, loops = 0, lanes = 0;
+  unsigned lanesAcross = 0;           ///< of vectors that lie across rows
   llvm::SmallVector<int64_t> extents; ///< of the row
   mlir::linalg::GenericOp whole;      ///< one with all the loops
   llvm::DenseSet<mlir::Value> done;   ///< reductions and stored values
