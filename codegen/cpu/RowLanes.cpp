@@ -43,7 +43,9 @@ bool RowEmitter::goesAcross() {
     if (!isRun(kernel.destination(number)))
       return false;
   // Behind the last rows is nothing to read.
-  for (linalg::GenericOp op : ops)
+  for (linalg::GenericOp op : ops) {
+    if (isReduction(op) && isa<BlockArgument>(op.getDpsInits().front()))
+      return false;
     for (OpOperand *input : op.getDpsInputOperands()) {
       AffineMap map = op.getMatchingIndexingMap(input);
       bool isOfKernel =
@@ -52,6 +54,7 @@ bool RowEmitter::goesAcross() {
           !isRunOfRows(op, *input))
         return false;
     }
+  }
   return llvm::none_of(ops, [](linalg::GenericOp op) {
     return !op.getBody()->getOps<tensor::ExtractOp>().empty();
   });
@@ -60,7 +63,7 @@ bool RowEmitter::goesAcross() {
 /// Whether `op` reads all elements of its rows in order.
 bool RowEmitter::isRunOfRows(linalg::GenericOp op, OpOperand &input) {
   Value memref = kernel.memrefOf(input.get());
-  return memref && op.getNumLoops() == loops &&
+  return memref && hasExtents(op, extents) &&
          op.getMatchingIndexingMap(&input).isIdentity() && isRun(memref);
 }
 
