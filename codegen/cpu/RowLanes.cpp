@@ -93,8 +93,8 @@ static Value pick(OpBuilder &b, Location loc, ArrayRef<Value> vectors,
   return picked;
 }
 
-/// Where the rows that are bound begin in `memref`, which is a run of
-/// `elements` for each of them, in a view of it without dimensions.
+/// Where the rows that are bound begin in a view of `memref`, which is a run,
+/// along one dimension.
 RowEmitter::Run RowEmitter::runOf(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   AffineExpr start = getAffineConstantExpr(0, b.getContext());
@@ -123,7 +123,8 @@ RowEmitter::Run RowEmitter::copyOf(Value memref) {
           kernel.index(0)};
 }
 
-/// Copies `count` elements; behind the first `known` ones the last of them.
+/// Copies `count` elements; in place of those behind the first `known` ones the
+/// last of these.
 void RowEmitter::copyRun(Run from, Run to, Value count, Value known) {
   Value last = b.createOrFold<arith::SubIOp>(loc, known, kernel.index(1));
   emitLoop(b, loc, kernel.index(0), count, kernel.index(1), {},
