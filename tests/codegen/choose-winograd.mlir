@@ -181,3 +181,71 @@ func.func private @three_taps_by_two(%x: tensor<1x401x64xf32>, %w: tensor<3x64x6
   } -> tensor<1x200x64xf32>
   return %sum : tensor<1x200x64xf32>
 }
+
+// -----
+
+#x = affine_map<(n, h, w, k, r, s, c) -> (n, h + r, w + s, c)>
+#w = affine_map<(n, h, w, k, r, s, c) -> (r, s, c, k)>
+#y = affine_map<(n, h, w, k, r, s, c) -> (n, h, w, k)>
+
+// Five and four taps along two axes are tiles of eight inputs, two are tiles of
+// four, and three never more than six.
+// CHECK-LABEL: func private @five_taps(
+// CHECK-SAME:    ktn.kernel = "winograd8"
+// CHECK-LABEL: func private @four_taps(
+// CHECK-SAME:    ktn.kernel = "winograd8"
+// CHECK-LABEL: func private @three_taps(
+// CHECK-SAME:    ktn.kernel = "winograd4"
+// CHECK-LABEL: func private @two_taps(
+// CHECK-SAME:    ktn.kernel = "winograd2"
+func.func private @five_taps(%x: tensor<1x32x32x64xf32>, %w: tensor<5x5x64x64xf32> {ktn.constant}, %out: tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x32x32x64xf32>, tensor<5x5x64x64xf32>) outs(%start : tensor<1x28x28x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x28x28x64xf32>
+  return %sum : tensor<1x28x28x64xf32>
+}
+
+func.func private @four_taps(%x: tensor<1x33x33x64xf32>, %w: tensor<4x4x64x64xf32> {ktn.constant}, %out: tensor<1x30x30x64xf32>) -> tensor<1x30x30x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x30x30x64xf32>) -> tensor<1x30x30x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x33x33x64xf32>, tensor<4x4x64x64xf32>) outs(%start : tensor<1x30x30x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x30x30x64xf32>
+  return %sum : tensor<1x30x30x64xf32>
+}
+
+func.func private @three_taps(%x: tensor<1x98x98x64xf32>, %w: tensor<3x3x64x64xf32> {ktn.constant}, %out: tensor<1x96x96x64xf32>) -> tensor<1x96x96x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x96x96x64xf32>) -> tensor<1x96x96x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x98x98x64xf32>, tensor<3x3x64x64xf32>) outs(%start : tensor<1x96x96x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x96x96x64xf32>
+  return %sum : tensor<1x96x96x64xf32>
+}
+
+func.func private @two_taps(%x: tensor<1x34x34x64xf32>, %w: tensor<2x2x64x64xf32> {ktn.constant}, %out: tensor<1x33x33x64xf32>) -> tensor<1x33x33x64xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x33x33x64xf32>) -> tensor<1x33x33x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x34x34x64xf32>, tensor<2x2x64x64xf32>) outs(%start : tensor<1x33x33x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %product = arith.mulf %a, %c : f32
+    %total = arith.addf %product, %s : f32
+    linalg.yield %total : f32
+  } -> tensor<1x33x33x64xf32>
+  return %sum : tensor<1x33x33x64xf32>
+}
