@@ -120,11 +120,7 @@ void GradientEmitter::addUp(Value group, Range channels) {
   if (!conv.images) {
     Value isEmpty = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           tiles.first, tiles.second);
-    auto branch = scf::IfOp::create(b, loc, isEmpty, /*withElse=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    LaneReader::Scope scope(reader);
-    clear(group, channels);
+    onlyIf(isEmpty, [&] { clear(group, channels); });
   }
   loop(tiles.first, tiles.second, plan.block, [&](Value firstTile) {
     Value count = kernel.index(plan.block);
