@@ -1,5 +1,6 @@
 //===- AttentionLoops.cpp - the loops around blocks of queries ------------===//
 #include "codegen/cpu/Attention.h"
+#include "codegen/cpu/SharedNest.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
@@ -25,79 +26,77 @@ void renameKeys(Kernel &kernel, Attention &attention) {
 }
 
 namespace {
+/// The loops of the axes that are not of keys, those of queries innermost.
 class QueryLoops {
 public:
-  QueryLoops(Kernel &kernel, Attention &attention,
+  QueryLoops(Kernel &kernel, Attention &attention, int64_t step,
              llvm::function_ref<void(Value, Value)> body)
-      : kernel(kernel), attention(attention), body(body) {}
+      : kernel(kernel), attention(attention), step(step), body(body) {
+    for (unsigned axis = 0; axis + 1 < attention.axes(); ++axis)
+      if (axis != attention.rows.axis)
+        order.push_back(axis);
+    order.push_back(attention.rows.axis);
+  }
 
-  void run(int64_t step);
+  void run();
 
 private:
-  int64_t extent(unsigned axis) const {
-    return staticLoopExtent(attention.scores, attention.scoresLoop(axis));
-  }
-  std::pair<Value, Value> range(unsigned axis, bool shared, int64_t step);
-  void emitAround(unsigned axis, std::optional<unsigned> shared, int64_t step);
+  unsigned loopOf(unsigned axis) const { return attention.scoresLoop(axis); }
+  int64_t turnsOf(unsigned axis) const;
+  void emitFrom(unsigned number, SharedNest &nest);
 
   Kernel &kernel;
   Attention &attention;
+  int64_t step; ///< of queries
   llvm::function_ref<void(Value, Value)> body;
+  SmallVector<unsigned> order;
 };
 } // namespace
 
-std::pair<Value, Value> QueryLoops::range(unsigned axis, bool shared,
-                                          int64_t step) {
-  Value all = kernel.loopExtent(attention.scores, attention.scoresLoop(axis));
-  return shared ? kernel.share(all, step) : std::pair(kernel.index(0), all);
+int64_t QueryLoops::turnsOf(unsigned axis) const {
+  int64_t extent = staticLoopExtent(attention.scores, loopOf(axis));
+  return axis != attention.rows.axis || ShapedType::isDynamic(extent)
+             ? extent
+             : int64_t(llvm::divideCeil(extent, step));
 }
 
-/// The loops of the axes from `axis` on that are not of queries or keys.
-void QueryLoops::emitAround(unsigned axis, std::optional<unsigned> shared,
-                            int64_t step) {
-  RowBlock &rows = attention.rows;
-  if (axis + 1 == attention.axes()) {
-    auto [from, to] = range(rows.axis, shared == rows.axis, step);
+void QueryLoops::emitFrom(unsigned number, SharedNest &nest) {
+  unsigned axis = order[number];
+  bool ofQueries = axis == attention.rows.axis;
+  auto [from, to] =
+      nest.range(number, kernel.loopExtent(attention.scores, loopOf(axis)),
+                 ofQueries ? step : 1);
+  if (ofQueries)
     return body(from, to);
-  }
-  if (axis == rows.axis)
-    return emitAround(axis + 1, shared, step);
-  auto [from, to] = range(axis, shared == axis, 1);
-  if (extent(axis) == 1 && shared != axis) {
-    rows.around[axis] = from;
-    return emitAround(axis + 1, shared, step);
-  }
+  auto enter = [&](Value at) {
+    nest.enter(number, at);
+    attention.rows.around[axis] = at;
+    emitFrom(number + 1, nest);
+  };
+  if (turnsOf(axis) == 1)
+    return enter(from);
   emitLoop(kernel.builder(), kernel.loc(), from, to, kernel.index(1), {},
            [&](Value at, ValueRange) -> SmallVector<Value> {
-             rows.around[axis] = at;
-             emitAround(axis + 1, shared, step);
+             enter(at);
              return {};
            });
 }
 
-void QueryLoops::run(int64_t step) {
-  RowBlock &rows = attention.rows;
-  unsigned last = attention.axes() - 1;
-  rows.around.assign(last, kernel.index(0));
-  // The loops from outside to inside, blocks of queries last.
-  SmallVector<unsigned> order;
+void QueryLoops::run() {
+  attention.rows.around.assign(attention.axes() - 1, kernel.index(0));
   SmallVector<int64_t> turns;
-  for (unsigned axis = 0; axis < last; ++axis)
-    if (axis != rows.axis) {
-      order.push_back(axis);
-      turns.push_back(extent(axis));
-    }
-  order.push_back(rows.axis);
-  turns.push_back(llvm::divideCeil(extent(rows.axis), step));
-  if (std::optional<unsigned> shared = kernel.pickShared(turns))
-    emitAround(0, order[*shared], step);
+  for (unsigned axis : order)
+    turns.push_back(turnsOf(axis));
+  SharedNest nest(kernel, turns);
+  if (nest.isShared())
+    emitFrom(0, nest);
   else
-    kernel.emitOnce([&] { emitAround(0, std::nullopt, step); });
+    kernel.emitOnce([&] { emitFrom(0, nest); });
 }
 
 void emitAroundQueries(Kernel &kernel, Attention &attention, int64_t step,
                        llvm::function_ref<void(Value, Value)> body) {
-  QueryLoops(kernel, attention, body).run(step);
+  QueryLoops(kernel, attention, step, body).run();
 }
 
 } // namespace keratin

@@ -112,6 +112,7 @@ private:
   bool isWindowOfColumns();
   std::optional<unsigned> pickRowsOfImages(llvm::ArrayRef<int64_t> turns);
   std::optional<unsigned> pickShared();
+  std::optional<unsigned> pickOfKnown(llvm::ArrayRef<int64_t> turns);
   bool canShareTwo();
   void pickSharedWith();
 

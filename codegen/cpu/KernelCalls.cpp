@@ -100,10 +100,9 @@ public:
       : symbols(symbols) {}
 
   int64_t partsOf(func::CallOp call);
-
-private:
   bool isAwake(func::CallOp call);
 
+private:
   SymbolTableCollection *symbols;
   llvm::DenseMap<Operation *, bool> awake; ///< in functions that call kernels
 };
@@ -195,6 +194,12 @@ static Value countParts(OpBuilder &b, func::CallOp call, int64_t most,
   Value total = arith::MulIOp::create(b, loc, batch, constant(work.perBatch));
   total = arith::AddIOp::create(b, loc, total, constant(work.fixed));
   Value parts = arith::DivUIOp::create(b, loc, total, constant(workOfPart));
+  if (counter.isAwake(call)) {
+    Value few =
+        arith::DivUIOp::create(b, loc, total, constant(workOfPartAwake));
+    few = arith::MinUIOp::create(b, loc, few, constant(evenly));
+    parts = arith::MaxUIOp::create(b, loc, parts, few);
+  }
   Value even = arith::MulIOp::create(
       b, loc, arith::CeilDivUIOp::create(b, loc, parts, constant(evenly)),
       constant(evenly));

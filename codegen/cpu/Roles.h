@@ -67,10 +67,10 @@ struct Tiling {
   std::optional<unsigned> outerRow; ///< of a window that goes two ways
   std::optional<unsigned> shared;   ///< the level that threads share
   /// Another one whose turns are shared with those of `shared`, of which there
-  /// are too few for equal shares; and how many each of both has. A share ends
-  /// in the middle of a turn of `shared`.
+  /// may be too few for equal shares; and how many it has. A share ends in the
+  /// middle of a turn of `shared`.
   std::optional<unsigned> sharedWith;
-  int64_t turnsOfShared = 0, turnsWith = 0;
+  int64_t turnsWith = 0;
   unsigned lanes = 1; ///< in a vector
   /// Lanes of the vectors that sums of fewer columns have: half of `lanes`
   /// where those take half the time.

@@ -20,6 +20,7 @@
 #include "codegen/cpu/Reductions.h"
 #include "codegen/cpu/Roles.h"
 #include "codegen/cpu/RowLoops.h"
+#include "codegen/cpu/SharedNest.h"
 #include "codegen/cpu/TileEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -503,25 +504,29 @@ void RowEmitter::run() {
   if (rows == 0)
     return kernel.emitOnce([&] { emitGroup(1); });
   OpBuilder::InsertionGuard guard(b);
-  SmallVector<int64_t> turns;
-  for (unsigned loop = 0; loop < rows; ++loop)
-    turns.push_back(staticLoopExtent(whole, loop));
-  std::optional<unsigned> shared = kernel.pickShared(turns);
   bool isAcross = goesAcross();
+  int64_t step = isAcross ? lanesAcross : staggers ? 1 : rowsOfGroup();
+  SmallVector<int64_t> turns;
+  for (unsigned loop = 0; loop < rows; ++loop) {
+    int64_t extent = staticLoopExtent(whole, loop);
+    bool isWhole = loop + 1 < rows || ShapedType::isDynamic(extent);
+    turns.push_back(isWhole ? extent : int64_t(llvm::divideCeil(extent, step)));
+  }
+  SharedNest nest(kernel, turns);
   for (unsigned loop = 0; loop < rows; ++loop) {
     bool isInner = loop + 1 == rows;
-    Value from = kernel.index(0), to = kernel.loopExtent(whole, loop);
-    if (loop == shared)
-      std::tie(from, to) = kernel.share(to, !isInner    ? 1
-                                            : isAcross  ? lanesAcross
-                                            : !staggers ? rowsOfGroup()
-                                                        : 1);
-    auto emit = [&] { isAcross ? emitAcross(from, to) : emitGroups(from, to); };
-    if (isInner)
-      return shared ? emit() : kernel.emitOnce(emit);
-    auto nest = scf::ForOp::create(b, loc, from, to, kernel.index(1));
-    reader.bind(loop, nest.getInductionVar());
-    b.setInsertionPointToStart(nest.getBody());
+    auto [from, to] =
+        nest.range(loop, kernel.loopExtent(whole, loop), isInner ? step : 1);
+    if (isInner) {
+      auto emit = [&, from, to] {
+        isAcross ? emitAcross(from, to) : emitGroups(from, to);
+      };
+      return nest.isShared() ? emit() : kernel.emitOnce(emit);
+    }
+    auto around = scf::ForOp::create(b, loc, from, to, kernel.index(1));
+    nest.enter(loop, around.getInductionVar());
+    reader.bind(loop, around.getInductionVar());
+    b.setInsertionPointToStart(around.getBody());
   }
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Classifier.h"
+#include "codegen/cpu/SharedNest.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -100,6 +101,8 @@ std::optional<unsigned> Classifier::pickShared() {
       return level;
   }
   std::optional<unsigned> level = kernel.pickShared(turns);
+  if (level && ShapedType::isDynamic(turns[*level]))
+    level = pickOfKnown(turns).value_or(*level);
   // Few blocks of columns in equal shares, with some of the rows.
   for (auto [number, turns] : llvm::enumerate(turns))
     if (level && tiling.levels[*level].kind == Tiling::Kind::Rows &&
@@ -107,6 +110,22 @@ std::optional<unsigned> Classifier::pickShared() {
         turns > 1 && canShareTwo())
       level = unsigned(number);
   return level;
+}
+
+/// A level in the place of one whose turns are not known and may be one, that
+/// of a batch.
+std::optional<unsigned> Classifier::pickOfKnown(ArrayRef<int64_t> turns) {
+  constexpr int64_t enoughTurns = 4;
+  if (!canShareTwo()) {
+    const auto *most = llvm::max_element(turns);
+    return *most >= enoughTurns ? std::optional<unsigned>(most - turns.begin())
+                                : std::nullopt;
+  }
+  SmallVector<int64_t> known(turns);
+  for (auto [count, level] : llvm::zip_equal(known, tiling.levels))
+    if (level.kind == Tiling::Kind::Blocks)
+      count = 1; // of which no second level is shared
+  return pickKnownLoop(known);
 }
 
 /// Whether turns of two levels can be shared.
@@ -118,30 +137,26 @@ bool Classifier::canShareTwo() {
          });
 }
 
-/// Where the shares of two threads could differ by a turn that is much of their
-/// work, turns of a second level make them equal: the columns of rows, or the
-/// rows of columns.
+/// Where shares of the picked level may not be equal, a second one makes them
+/// so: the columns of rows, or the rows of columns.
 void Classifier::pickSharedWith() {
-  constexpr int64_t manyTurns = 32, someTurns = 8, evenly = 4;
   auto isBlocks = [&](unsigned number) {
     return tiling.levels[number].kind == Tiling::Kind::Blocks;
   };
   if (!tiling.shared || !canShareTwo() || isBlocks(*tiling.shared))
     return;
-  int64_t own = turnsOf(tiling.levels[*tiling.shared]);
-  if (own < 2 || own >= manyTurns || (own >= someTurns && own % evenly == 0))
-    return;
-  for (unsigned number = 0; number < tiling.levels.size(); ++number) {
-    int64_t turns = turnsOf(tiling.levels[number]);
+  SmallVector<int64_t> turns;
+  for (auto [number, level] : llvm::enumerate(tiling.levels)) {
     // Where a turn begins is not known within blocks.
-    if (number == tiling.shared || (isBlocks(number) && number < tiling.shared))
-      continue;
-    if (turns >= 2 && turns > tiling.turnsWith) {
-      tiling.sharedWith = number;
-      tiling.turnsWith = turns;
-    }
+    bool isAround = isBlocks(number) && number < *tiling.shared;
+    turns.push_back(isAround ? 1 : turnsOf(level));
   }
-  tiling.turnsOfShared = own;
+  // What is packed is so for all of a batch.
+  if (tiling.packsAll && ShapedType::isDynamic(turns[*tiling.shared]))
+    return;
+  tiling.sharedWith = pickSecondLoop(turns, *tiling.shared);
+  if (tiling.sharedWith)
+    tiling.turnsWith = turns[*tiling.sharedWith];
 }
 
 } // namespace keratin

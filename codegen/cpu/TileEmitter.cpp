@@ -34,8 +34,7 @@ void TileEmitter::run() {
     emitBlocks(ArrayRef(tiling.reductions).take_front(tiling.outerReductions));
   };
   if (tiling.sharedWith)
-    sharedTurns =
-        kernel.share(kernel.index(tiling.turnsOfShared * tiling.turnsWith), 1);
+    sharedTurns = kernel.share(turnsOfBoth(), 1);
   if (tiling.shared)
     return emit();
   kernel.emitOnce([&] {
@@ -281,6 +280,17 @@ Value TileEmitter::turnOf(const Tiling::Level &level) {
   return arith::DivUIOp::create(b, loc, at, kernel.index(stepOf(level)));
 }
 
+/// Of the two shared levels together.
+Value TileEmitter::turnsOfBoth() {
+  const Tiling::Level &major = tiling.levels[*tiling.shared];
+  Value extent = kernel.loopExtent(root, major.loop);
+  int64_t step = stepOf(major);
+  auto most = b.createOrFold<arith::AddIOp>(loc, extent, kernel.index(step - 1));
+  auto turns = b.createOrFold<arith::DivUIOp>(loc, most, kernel.index(step));
+  return b.createOrFold<arith::MulIOp>(loc, turns,
+                                       kernel.index(tiling.turnsWith));
+}
+
 /// What this call has of a shared level. With two, it has some of the turns
 ///
 ///     turn of tiling.shared * tiling.turnsWith + turn of tiling.sharedWith,
@@ -322,9 +332,11 @@ std::pair<Value, Value> TileEmitter::share(unsigned loop, Value extent,
   }
   if (step == 1)
     return {from, to};
-  from = arith::MulIOp::create(b, loc, from, kernel.index(step));
-  to = arith::MulIOp::create(b, loc, to, kernel.index(step));
-  return {from, arith::MinUIOp::create(b, loc, to, extent)};
+  auto place = [&](Value turn) -> Value {
+    Value at = arith::MulIOp::create(b, loc, turn, kernel.index(step));
+    return arith::MinUIOp::create(b, loc, at, extent);
+  };
+  return {place(from), place(to)};
 }
 
 void TileEmitter::emitBlocksOf(const Tiling::Level &level, bool shared,

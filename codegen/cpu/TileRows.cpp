@@ -17,8 +17,9 @@ void TileEmitter::emitRows(unsigned loop, bool shared, Then then) {
   int64_t whole = extent / full * full;
   bool back = goesBackwards(loop);
   int64_t together = tilesFinishedTogether(loop), even = 0;
-  if (tiling.taps.empty() && !tiling.outerRow && !tiling.sharedWith &&
-      !tiling.copied && !tiling.widened && together == 1)
+  if (tiling.taps.empty() && !tiling.outerRow &&
+      !(shared && tiling.sharedWith) && !tiling.copied && !tiling.widened &&
+      together == 1)
     even = evenRows(extent, full,
                     columns.empty() ? tiling.size.vectors : columns.size());
   if (even != 0)

@@ -247,7 +247,8 @@ func.func private @kernel.many_weights(%x: tensor<24x8192xf32>, %w: tensor<8192x
 // CHECK:           %[[TILE:.+]] = arith.divui %[[FIRST]], %c3
 // CHECK:           %[[LAST:.+]] = arith.addi %{{[0-9]+}}, %[[LATER]]
 // CHECK:           arith.divui %[[LAST]], %c3
-// CHECK:           %[[ROW:.+]] = arith.muli %[[TILE]], %c6
+// CHECK:           %[[PLACE:.+]] = arith.muli %[[TILE]], %c6
+// CHECK:           %[[ROW:.+]] = arith.minui %[[PLACE]], %c49
 // CHECK:           scf.for %{{.+}} = %[[ROW]] to
 func.func @few_of_both(%x: tensor<49x1024xf32>) -> tensor<49x48xf32> {
   %w = arith.constant dense<1.0> : tensor<1024x48xf32>
@@ -277,7 +278,8 @@ func.func private @kernel.few_of_both(%x: tensor<49x1024xf32>, %w: tensor<1024x4
 // CHECK:         arith.muli %c96{{(_[0-9]+)?}}, %[[BEGIN]]
 // CHECK:         %[[TILE:.+]] = arith.divui %{{.+}}, %c24{{(_[0-9]+)?}}
 // CHECK:         %[[LAST:.+]] = arith.divui %{{.+}}, %c24{{(_[0-9]+)?}}
-// CHECK:         %[[ROW:.+]] = arith.muli %[[TILE]], %c4
+// CHECK:         %[[PLACE:.+]] = arith.muli %[[TILE]], %c4
+// CHECK:         %[[ROW:.+]] = arith.minui %[[PLACE]], %c14
 // CHECK:         arith.muli %[[LAST]], %c4
 // CHECK:         %[[FROM:.+]] = arith.maxui %[[ROW]], %c12
 // CHECK:         scf.for %{{.+}} = %[[FROM]] to %{{.+}} step %c2
