@@ -106,8 +106,9 @@ public:
   /// from 1 on, or 0 for one after the other, by a call that does all parts. To
   /// be called once, after `addScratch`.
   void allowTurns(int64_t count, int64_t parts);
-  /// Whether this call does all turns, as an i1.
+  /// Whether this call does all turns, as an i1, or only that of the number.
   mlir::Value doesAllTurns();
+  mlir::Value isTurn(int64_t number);
   /// Emits what is done in turn `number`.
   void emitTurn(int64_t number, llvm::function_ref<void()> body);
   /// Emits what cannot be shared, for one call alone to do: the one that does
@@ -171,7 +172,6 @@ private:
   void start();
   std::pair<mlir::Value, mlir::Value> shareTurns(mlir::Value extent,
                                                  int64_t step);
-  mlir::Value isTurn(int64_t number);
 
   mlir::func::FuncOp source, target;
   mlir::OpBuilder b;

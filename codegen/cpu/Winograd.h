@@ -136,7 +136,8 @@ struct WindowTiling {
 struct WinogradPlan : WindowTiling {
   /// What parts of the kernel share: blocks, each part with a ring of its own;
   /// or, of a single block, in three turns, the tiles of inputs, the positions
-  /// and the tiles of outputs. Null without parts, or with little to share.
+  /// and the tiles of outputs, which is for what one image has where it is not
+  /// known how many there are. Null without parts, or with little to share.
   enum class Shared { Blocks, Positions };
   std::optional<Shared> shared;
   int64_t mostParts = 1;
@@ -155,6 +156,8 @@ struct WinogradPlan : WindowTiling {
   int64_t sharedElements() const {
     return ringElements() + points() * sliceStride();
   }
+  /// Of each part where it is not known which of both is needed.
+  int64_t pieceElements() const;
 };
 
 /// Reads `root` as a convolution, or as the gradient of one.

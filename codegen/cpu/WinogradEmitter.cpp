@@ -39,8 +39,10 @@ private:
   Range allChannels() { return {kernel.index(0), kernel.index(conv.channels)}; }
   Range shareOfTiles();
   void emitBlocks(Range all);
+  void emitBlocks(Range all, llvm::function_ref<void(Value, Value)> body);
   void emitBlocksInTurn();
   void emitInTurns();
+  void emitOpenInTurns();
   void emitBlock(Value firstTile, Value tiles);
   Value allWeights() {
     return kernel.index(plan.panels() * plan.pieceChannels());
@@ -60,6 +62,9 @@ private:
   ArrayRef<Output> outputs;
 
   Value weights, inputs, products; ///< the latter [point][tile][..]
+  /// Whether calls share each of the three steps: of blocks whose number is not
+  /// known, there is one.
+  Value sharesSteps;
 };
 } // namespace
 
@@ -108,18 +113,31 @@ Value WinogradEmitter::ownWeights() {
 void WinogradEmitter::layOut() {
   weights = conv.hasKnownWeights ? packedWeights() : ownWeights();
   Value scratch, ring, ofProducts;
-  if (plan.shared == WinogradPlan::Shared::Positions) {
-    scratch = kernel.addSharedScratch(element, plan.sharedElements());
-    kernel.allowTurns(3, plan.mostParts);
-    ring = kernel.index(0);
-    ofProducts = arith::SelectOp::create(b, loc, kernel.doesAllTurns(), ring,
-                                         kernel.index(plan.ringElements()));
-  } else {
+  Value zero = kernel.index(0), behind = kernel.index(plan.ringElements());
+  if (plan.shared != WinogradPlan::Shared::Positions) {
     std::tie(scratch, ring) =
         kernel.addScratch(element, plan.ringElements(), plan.mostParts);
     ofProducts = ring;
     if (plan.shared && !conv.hasKnownWeights)
       kernel.allowTurns(2, plan.mostParts);
+  } else if (conv.images) {
+    scratch = kernel.addSharedScratch(element, plan.sharedElements());
+    kernel.allowTurns(3, plan.mostParts);
+    ring = zero;
+    ofProducts =
+        arith::SelectOp::create(b, loc, kernel.doesAllTurns(), zero, behind);
+  } else {
+    // The pieces of all calls, or as one.
+    std::tie(scratch, ring) =
+        kernel.addScratch(element, plan.pieceElements(), plan.mostParts);
+    kernel.allowTurns(3, plan.mostParts);
+    Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule,
+                                        allTiles(), kernel.index(plan.block));
+    Value never = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
+    sharesSteps =
+        arith::SelectOp::create(b, loc, kernel.doesAllTurns(), never, isOne);
+    ring = arith::SelectOp::create(b, loc, sharesSteps, zero, ring);
+    ofProducts = arith::SelectOp::create(b, loc, sharesSteps, behind, ring);
   }
   products =
       slices(llvm::alignTo(conv.filters, plan.lanes), scratch, ofProducts);
@@ -162,12 +180,19 @@ void WinogradEmitter::emitBlocksInTurn() {
 }
 
 void WinogradEmitter::emitBlocks(Range all) {
+  emitBlocks(
+      all, [&](Value firstTile, Value tiles) { emitBlock(firstTile, tiles); });
+}
+
+/// Calls `body` with the first tile of each block and how many it has.
+void WinogradEmitter::emitBlocks(Range all,
+                                 llvm::function_ref<void(Value, Value)> body) {
   loop(all.first, all.second, plan.block, [&](Value firstTile) {
     Value tiles = kernel.index(plan.block);
     if (!plan.hasWholeBlocks())
       tiles = arith::MinUIOp::create(
           b, loc, tiles, arith::SubIOp::create(b, loc, all.second, firstTile));
-    emitBlock(firstTile, tiles);
+    body(firstTile, tiles);
   });
 }
 
@@ -184,6 +209,8 @@ void WinogradEmitter::emitInTurns() {
   if (!conv.hasKnownWeights)
     emitTurn(1, kernel.share(allWeights(), 1),
              [&](Range range) { transformWeights(range); });
+  if (!conv.images)
+    return emitOpenInTurns();
   Range share = kernel.share(tiles, 1);
   emitTurn(1, share, [&](Range tiles) {
     transformInputs(inputs, first, tiles, allChannels());
@@ -191,6 +218,36 @@ void WinogradEmitter::emitInTurns() {
   emitTurn(2, kernel.share(kernel.index(plan.points()), 1),
            [&](Range points) { multiply(points, tiles); });
   emitTurn(3, share, [&](Range tiles) { transformOutputs(first, tiles); });
+}
+
+/// Blocks whose number is not known. Of a single one calls share each of the
+/// three steps, and several they share in the second turn. Loops are the same.
+void WinogradEmitter::emitOpenInTurns() {
+  Value zero = kernel.index(0), all = allTiles();
+  auto select = [&](Value condition, Value x, Value y) -> Value {
+    return arith::SelectOp::create(b, loc, condition, x, y);
+  };
+  // What this call does of a step that has a turn of its own.
+  auto inTurn = [&](int64_t number, Range share, Value whole) -> Range {
+    Value end = select(kernel.isTurn(number), share.second, share.first);
+    return {select(sharesSteps, share.first, zero),
+            select(sharesSteps, end, whole)};
+  };
+  Range tiles = kernel.share(all, 1), blocks = shareOfTiles();
+  Value points = kernel.index(plan.points());
+  Range ofPoints = inTurn(2, kernel.share(points, 1), points);
+  Value isTheirs =
+      arith::OrIOp::create(b, loc, kernel.doesAllTurns(), kernel.isTurn(2));
+  Value end = select(isTheirs, blocks.second, blocks.first);
+  emitBlocks(
+      {select(sharesSteps, zero, blocks.first), select(sharesSteps, all, end)},
+      [&](Value firstTile, Value count) {
+        Range inputTiles = inTurn(1, tiles, count);
+        Range outputTiles = inTurn(3, tiles, count);
+        transformInputs(inputs, firstTile, inputTiles, allChannels());
+        multiply(ofPoints, count);
+        transformOutputs(firstTile, outputTiles);
+      });
 }
 
 //===----------------------------------------------------------------------===//

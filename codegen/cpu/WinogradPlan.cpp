@@ -27,6 +27,11 @@ int64_t WinogradPlan::sliceStride() const {
   return block * rowStride(std::max(pieceChannels(), conv.filters)) + line;
 }
 
+int64_t WinogradPlan::pieceElements() const {
+  return std::max(ringElements(),
+                  int64_t(llvm::divideCeil(sharedElements(), mostParts)));
+}
+
 /// Scratch memory of all parts of a kernel, where it has two, and what they
 /// share.
 static constexpr int64_t mostScratchBytes = 4 << 20, mostSharedBytes = 16 << 20;
@@ -172,16 +177,16 @@ double Planner::costInParts(WinogradPlan &plan) const {
                double(step.turns);
     return sum / 2;
   };
-  bool severalBlocks = blocks > 1 || !conv.images;
-  plan.shared = severalBlocks ? std::optional(WinogradPlan::Shared::Blocks)
-                              : std::nullopt;
+  plan.shared = blocks > 1 || !conv.images
+                    ? std::optional(WinogradPlan::Shared::Blocks)
+                    : std::nullopt;
   plan.mostParts = !conv.images ? affordable : std::min(blocks, affordable);
   double byBlocks =
       mean(std::min(blocks, affordable), {{costOf(plan), tiles, plan.block}});
-  if (severalBlocks || plan.sharedElements() * bytes > mostSharedBytes)
+  if (blocks > 1 || plan.sharedElements() * bytes > mostSharedBytes)
     return byBlocks;
   // Parts that each have as many positions.
-  int64_t parts = mostParts;
+  int64_t parts = conv.images ? mostParts : affordable;
   while (plan.points() % parts != 0)
     --parts;
   // Two more turns, and what is still in the cache of another thread: some 3 us
@@ -225,8 +230,7 @@ double Planner::pickTile(WinogradPlan &plan) const {
 /// The smallest block of nearly the least cost.
 WinogradPlan Planner::plan(TileForm form) const {
   constexpr int64_t mostTiles = 128;
-  bool areShared = inParts && conv.images;
-  int64_t fewestTiles = areShared ? 12 : 16;
+  int64_t fewestTiles = inParts ? 12 : 16;
   constexpr double nearly = 1.02;
   WinogradPlan plan, best;
   static_cast<WindowTiling &>(plan) = tilingOf(form);
@@ -237,7 +241,7 @@ WinogradPlan Planner::plan(TileForm form) const {
        block >= std::min(tiles, fewestTiles); --block) {
     plan.block = block;
     // Of so many blocks the most equal ones: threads are to end together.
-    if (areShared && int64_t(llvm::divideCeil(tiles, blocksOf(plan))) != block)
+    if (inParts && int64_t(llvm::divideCeil(tiles, blocksOf(plan))) != block)
       continue;
     double cost = pickTile(plan);
     leastCost = std::min(leastCost, cost);
