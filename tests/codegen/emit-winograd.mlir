@@ -197,6 +197,49 @@ func.func private @turns(%x: tensor<1x10x10x256xf32>, %g: tensor<3x3x256x512xf32
 #g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
 #y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
 
+// The same of a batch that may have one image: four tiles at most are its only
+// block, of which the calls of each turn do a step, unless one call does all.
+// Several blocks are the work of the second turn, by the same loops.
+// PARTS-LABEL: func.func private @open_turns(
+// PARTS-SAME:    {ktn.scratch}, %{{[a-z0-9]+}}: index, %[[TURN:[a-z0-9]+]]: index {ktn.turn}, %{{[a-z0-9]+}}: index,
+// PARTS-SAME:    ["ktn-turns", "3"]
+// PARTS:         %[[IS_ONE:.+]] = arith.cmpi ule, %{{.+}}, %c4
+// PARTS:         %[[ALL:.+]] = arith.cmpi eq, %[[TURN]], %c0
+// PARTS:         %[[STEPS:.+]] = arith.select %[[ALL]], %{{.+}}, %[[IS_ONE]] : i1
+// PARTS:         arith.select %[[STEPS]], %c0
+// PARTS:         arith.cmpi eq, %[[TURN]], %c2
+// PARTS:         scf.for
+// PARTS:           arith.cmpi eq, %[[TURN]], %c1
+// PARTS:           arith.cmpi eq, %[[TURN]], %c3
+// PARTS-NOT:       scf.if
+// PARTS:           vector.load %arg0
+func.func @calls_open(%x: tensor<?x10x10x256xf32>) -> tensor<?x8x8x512xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x10x10x256xf32>
+  %g = arith.constant dense<1.0> : tensor<3x3x256x512xf32>
+  %out = tensor.empty(%n) : tensor<?x8x8x512xf32>
+  %y = call @open_turns(%x, %g, %out) {ktn.flops = array<i64: 0, 150994944>, ktn.bytes = array<i64: 0, 4952064>} : (tensor<?x10x10x256xf32>, tensor<3x3x256x512xf32>, tensor<?x8x8x512xf32>) -> tensor<?x8x8x512xf32>
+  return %y : tensor<?x8x8x512xf32>
+}
+func.func private @open_turns(%x: tensor<?x10x10x256xf32>, %g: tensor<3x3x256x512xf32> {ktn.constant}, %out: tensor<?x8x8x512xf32>) -> tensor<?x8x8x512xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<?x8x8x512xf32>) -> tensor<?x8x8x512xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<?x10x10x256xf32>, tensor<3x3x256x512xf32>) outs(%start : tensor<?x8x8x512xf32>) {
+  ^bb0(%in: f32, %w: f32, %s: f32):
+    %p = arith.mulf %in, %w : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<?x8x8x512xf32>
+  return %sum : tensor<?x8x8x512xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, k, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
+#y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
+
 // Such weights are done in a turn of their own, in front of blocks of tiles.
 // PARTS-LABEL: func private @trained_blocks(
 // PARTS-SAME:    %[[G:[a-z0-9]+]]: memref<3x3x128x32xf32>,
