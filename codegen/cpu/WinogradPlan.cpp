@@ -1,6 +1,7 @@
 //===- WinogradPlan.cpp - when and how tiles of outputs are transformed ---===//
 #include "codegen/cpu/WinogradCosts.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -164,6 +165,10 @@ double Planner::costInParts(WinogradPlan &plan) const {
   int64_t blocks = blocksOf(plan), tiles = images() * plan.tilesOfImage();
   int64_t affordable = std::clamp<int64_t>(
       mostScratchBytes / (plan.ringElements() * bytes), 2, mostParts);
+  // Two threads and four are to have as many parts each of any number of
+  // images.
+  if (!conv.images)
+    affordable = llvm::bit_floor(uint64_t(affordable));
   // What few threads take of steps of which each has an equal share.
   struct Step {
     int64_t cost, turns, turn;
