@@ -36,6 +36,38 @@ std::optional<unsigned> pickKnownLoop(ArrayRef<int64_t> turns) {
   return std::nullopt;
 }
 
+Value countTurns(Kernel &kernel, Value extent, int64_t step, int64_t width) {
+  OpBuilder &b = kernel.builder();
+  Location loc = kernel.loc();
+  auto end = b.createOrFold<arith::AddIOp>(loc, extent, kernel.index(step - 1));
+  auto turns = b.createOrFold<arith::DivUIOp>(loc, end, kernel.index(step));
+  return b.createOrFold<arith::MulIOp>(loc, turns, kernel.index(width));
+}
+
+std::pair<Value, Value> placesOfTurns(Kernel &kernel,
+                                      std::pair<Value, Value> turns,
+                                      int64_t step, Value extent) {
+  if (step == 1)
+    return turns;
+  OpBuilder &b = kernel.builder();
+  Location loc = kernel.loc();
+  auto place = [&](Value turn) -> Value {
+    Value at = arith::MulIOp::create(b, loc, turn, kernel.index(step));
+    return arith::MinUIOp::create(b, loc, at, extent);
+  };
+  Value from = place(turns.first);
+  return {from, place(turns.second)};
+}
+
+Value turnOfInner(Kernel &kernel, Value turn, Value around, int64_t width) {
+  OpBuilder &b = kernel.builder();
+  Location loc = kernel.loc();
+  Value start = arith::MulIOp::create(b, loc, around, kernel.index(width));
+  turn = arith::SubIOp::create(b, loc, turn, start);
+  turn = arith::MaxSIOp::create(b, loc, turn, kernel.index(0));
+  return arith::MinSIOp::create(b, loc, turn, kernel.index(width));
+}
+
 SharedNest::SharedNest(Kernel &kernel, ArrayRef<int64_t> turns)
     : kernel(kernel), outer(kernel.pickShared(turns)) {
   if (!outer)
@@ -56,46 +88,22 @@ SharedNest::SharedNest(Kernel &kernel, ArrayRef<int64_t> turns)
 
 std::pair<Value, Value> SharedNest::range(unsigned loop, Value extent,
                                           int64_t step) {
-  OpBuilder &b = kernel.builder();
-  Location loc = kernel.loc();
   if (loop == outer && !inner)
     return kernel.share(extent, step);
   if (loop != outer && loop != inner)
     return {kernel.index(0), extent};
-  auto add = [&](Value x, int64_t y) {
-    return b.createOrFold<arith::AddIOp>(loc, x, kernel.index(y));
-  };
-  auto divide = [&](Value x, int64_t y) {
-    return b.createOrFold<arith::DivUIOp>(loc, x, kernel.index(y));
-  };
-  Value from, to;
+  std::pair<Value, Value> turns;
   if (loop == outer) {
-    Value turns = divide(add(extent, step - 1), step);
-    of = kernel.share(
-        b.createOrFold<arith::MulIOp>(loc, turns, kernel.index(width)), 1);
-    from = divide(of.first, width);
-    to = divide(add(of.second, width - 1), width);
+    OpBuilder &b = kernel.builder();
+    of = kernel.share(countTurns(kernel, extent, step, width), 1);
+    turns.first = b.createOrFold<arith::DivUIOp>(kernel.loc(), of.first,
+                                                 kernel.index(width));
+    turns.second = countTurns(kernel, of.second, width, 1);
   } else {
-    from = clamped(of.first);
-    to = clamped(of.second);
+    turns.first = turnOfInner(kernel, of.first, place, width);
+    turns.second = turnOfInner(kernel, of.second, place, width);
   }
-  if (step == 1)
-    return {from, to};
-  auto at = [&](Value turn) -> Value {
-    Value begin = arith::MulIOp::create(b, loc, turn, kernel.index(step));
-    return arith::MinUIOp::create(b, loc, begin, extent);
-  };
-  return {at(from), at(to)};
-}
-
-/// Where the inner loop is at a turn of both: at one of its own, or an end.
-Value SharedNest::clamped(Value turn) {
-  OpBuilder &b = kernel.builder();
-  Location loc = kernel.loc();
-  Value start = arith::MulIOp::create(b, loc, place, kernel.index(width));
-  turn = arith::SubIOp::create(b, loc, turn, start);
-  turn = arith::MaxSIOp::create(b, loc, turn, kernel.index(0));
-  return arith::MinSIOp::create(b, loc, turn, kernel.index(width));
+  return placesOfTurns(kernel, turns, step, extent);
 }
 
 void SharedNest::enter(unsigned loop, Value at) {

@@ -26,6 +26,20 @@ std::optional<unsigned> pickSecondLoop(llvm::ArrayRef<int64_t> turns,
 /// that is not known, the one with more.
 std::optional<unsigned> pickKnownLoop(llvm::ArrayRef<int64_t> turns);
 
+/// How many turns of `step` a loop over `extent` has, times `width`.
+mlir::Value countTurns(Kernel &kernel, mlir::Value extent, int64_t step,
+                       int64_t width);
+
+/// Where turns of `step` begin and end within `extent`: nowhere behind it.
+std::pair<mlir::Value, mlir::Value>
+placesOfTurns(Kernel &kernel, std::pair<mlir::Value, mlir::Value> turns,
+              int64_t step, mlir::Value extent);
+
+/// Where the inner of two shared loops, of `width` turns, is at `turn` of both
+/// while the outer one is at `around`: at one of its own turns, or an end.
+mlir::Value turnOfInner(Kernel &kernel, mlir::Value turn, mlir::Value around,
+                        int64_t width);
+
 /// The shares that a call has of nested loops, from the outermost one on.
 class SharedNest {
 public:
@@ -42,8 +56,6 @@ public:
   void enter(unsigned loop, mlir::Value place);
 
 private:
-  mlir::Value clamped(mlir::Value turn);
-
   Kernel &kernel;
   std::optional<unsigned> outer, inner;
   int64_t width = 1;                      ///< turns of the inner one

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/InPlace.h"
+#include "codegen/cpu/SharedNest.h"
 #include "codegen/cpu/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,8 +34,12 @@ void TileEmitter::run() {
   auto emit = [&] {
     emitBlocks(ArrayRef(tiling.reductions).take_front(tiling.outerReductions));
   };
-  if (tiling.sharedWith)
-    sharedTurns = kernel.share(turnsOfBoth(), 1);
+  if (tiling.sharedWith) {
+    const Tiling::Level &major = tiling.levels[*tiling.shared];
+    Value turns = countTurns(kernel, kernel.loopExtent(root, major.loop),
+                             stepOf(major), tiling.turnsWith);
+    sharedTurns = kernel.share(turns, 1);
+  }
   if (tiling.shared)
     return emit();
   kernel.emitOnce([&] {
@@ -280,17 +285,6 @@ Value TileEmitter::turnOf(const Tiling::Level &level) {
   return arith::DivUIOp::create(b, loc, at, kernel.index(stepOf(level)));
 }
 
-/// Of the two shared levels together.
-Value TileEmitter::turnsOfBoth() {
-  const Tiling::Level &major = tiling.levels[*tiling.shared];
-  Value extent = kernel.loopExtent(root, major.loop);
-  int64_t step = stepOf(major);
-  auto most = b.createOrFold<arith::AddIOp>(loc, extent, kernel.index(step - 1));
-  auto turns = b.createOrFold<arith::DivUIOp>(loc, most, kernel.index(step));
-  return b.createOrFold<arith::MulIOp>(loc, turns,
-                                       kernel.index(tiling.turnsWith));
-}
-
 /// What this call has of a shared level. With two, it has some of the turns
 ///
 ///     turn of tiling.shared * tiling.turnsWith + turn of tiling.sharedWith,
@@ -320,23 +314,11 @@ std::pair<Value, Value> TileEmitter::share(unsigned loop, Value extent,
   } else if (minor < major) {
     return {kernel.index(0), extent};
   } else {
-    Value start =
-        arith::MulIOp::create(b, loc, turnOf(tiling.levels[major]), width);
-    auto turn = [&](Value end) -> Value {
-      end = arith::SubIOp::create(b, loc, end, start);
-      end = arith::MaxSIOp::create(b, loc, end, kernel.index(0));
-      return arith::MinSIOp::create(b, loc, end, width);
-    };
-    from = turn(sharedTurns.first);
-    to = turn(sharedTurns.second);
+    Value around = turnOf(tiling.levels[major]);
+    from = turnOfInner(kernel, sharedTurns.first, around, tiling.turnsWith);
+    to = turnOfInner(kernel, sharedTurns.second, around, tiling.turnsWith);
   }
-  if (step == 1)
-    return {from, to};
-  auto place = [&](Value turn) -> Value {
-    Value at = arith::MulIOp::create(b, loc, turn, kernel.index(step));
-    return arith::MinUIOp::create(b, loc, at, extent);
-  };
-  return {place(from), place(to)};
+  return placesOfTurns(kernel, {from, to}, step, extent);
 }
 
 void TileEmitter::emitBlocksOf(const Tiling::Level &level, bool shared,

@@ -51,7 +51,6 @@ private:
                                             int64_t step);
   int64_t stepOf(const Tiling::Level &level);
   mlir::Value turnOf(const Tiling::Level &level);
-  mlir::Value turnsOfBoth();
   void emitBlocksOf(const Tiling::Level &level, bool shared, Then then);
   void prefetch();
   void prefetchRows();

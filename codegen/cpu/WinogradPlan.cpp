@@ -190,9 +190,9 @@ double Planner::costInParts(WinogradPlan &plan) const {
       mean(std::min(blocks, affordable), {{costOf(plan), tiles, plan.block}});
   if (blocks > 1 || plan.sharedElements() * bytes > mostSharedBytes)
     return byBlocks;
-  // Parts that each have as many positions.
+  // Parts that each have as many positions, unless they may be parts of blocks.
   int64_t parts = conv.images ? mostParts : affordable;
-  while (plan.points() % parts != 0)
+  while (conv.images && plan.points() % parts != 0)
     --parts;
   // Two more turns, and what is still in the cache of another thread: some 3 us
   // of each.

@@ -2,6 +2,12 @@
 
 // A batch may have one sample. Threads share what is known to be enough of it:
 // the pairs of one of seven images and one of its four tiles of rows.
+// Little work counts as well where there is more of it, for threads are awake.
+// CHECK-LABEL: func.func @known(
+// CHECK:         %[[FAR:.+]] = arith.divui %[[WORK:.+]], %c1048576
+// CHECK:         %[[NEAR:.+]] = arith.divui %[[WORK]], %c131072
+// CHECK:         %[[FEW:.+]] = arith.minui %[[NEAR]], %c4
+// CHECK:         arith.maxui %[[FAR]], %[[FEW]]
 // CHECK-LABEL: func.func private @kernel.known(
 // CHECK-SAME:    %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
 // CHECK-SAME:    ktn.parts = 28
