@@ -150,7 +150,8 @@ FoldedConstants::evaluate(ModuleOp module) {
   options.name = "evaluate";
   options.threads = 1;
   options.optimize = hasTables(module);
-  options.strassen = options.tiles = options.weights24 = false;
+  options.strassen = options.pairs = false;
+  options.tiles = options.weights24 = false;
   options.quick = true; // it runs once
   options.trusted = true;
   options.store = store;

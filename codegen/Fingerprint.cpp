@@ -101,8 +101,8 @@ FailureOr<std::string> compilationFingerprint(Location loc,
      << " single thread " << (options.threads == 1) << " winograd "
      << static_cast<int>(options.winograd) << " tiles " << options.tiles
      << " weights24 " << options.weights24 << " strassen " << options.strassen
-     << " fold lookups " << options.foldLookups << " precision "
-     << static_cast<int>(options.precision) << " unroll "
+     << " pairs " << options.pairs << " fold lookups " << options.foldLookups
+     << " precision " << static_cast<int>(options.precision) << " unroll "
      << options.unrollFactor << " checkpoint " << options.checkpointEvery
      << '\n';
   for (const std::vector<int64_t> &shape : options.inputShapes) {

@@ -183,6 +183,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.weights24 = options.weights24 ? target.weights24 : Weights24::None;
   result.asksForLater = target.asksForLater;
   result.strassen = options.strassen;
+  result.pairs = options.pairs && target.sumsBeside;
   result.foldLookups = options.foldLookups;
   result.storesAtOnce = target.storesAtOnce;
   result.halves = target.halves;

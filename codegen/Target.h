@@ -37,6 +37,7 @@ struct CodeShape {
   bool oneRun = false;       ///< of weights comes sooner than several do
   bool asksNextRows = false; ///< that the second cache has, ahead of a tile
   bool halfUnits = false;    ///< half a vector takes half the time of a vector
+  bool sumsBeside = false;   ///< units for sums beside those for products
   unsigned storesAtOnce = 0; ///< that do not hold up products; 0: any number
   bool halves = false;       ///< instructions convert between f16 and f32
   DotUnit dots = DotUnit::None;

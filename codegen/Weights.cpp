@@ -4,6 +4,7 @@
 #include "codegen/Compile.h"
 #include "codegen/cpu/Packing.h"
 #include "codegen/cpu/PairPacking.h"
+#include "codegen/cpu/PairedWeights.h"
 #include "codegen/cpu/Weights24.h"
 #include "codegen/cpu/WinogradMath.h"
 #include "keratin/abi.h"
@@ -188,6 +189,37 @@ static LogicalResult copy24(ElementsAttr elements, DictionaryAttr packing,
   return success();
 }
 
+/// Weights that are multiplied in pairs, as `packing`, `{block, paired, type}`
+/// and where it has it `columns_inside`, asks.
+static LogicalResult copyPaired(ElementsAttr elements, DictionaryAttr packing,
+                                MutableArrayRef<char> out) {
+  auto extents = packing.getAs<DenseI64ArrayAttr>("paired");
+  auto block = packing.getAs<IntegerAttr>("block");
+  auto typeAttr = packing.getAs<TypeAttr>("type");
+  auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue())
+                       : RankedTensorType();
+  auto isExtent = [&](int64_t extent) {
+    return extent > 0 && extent <= static_cast<int64_t>(out.size());
+  };
+  if (!extents || extents.size() != 2 || !block || !type ||
+      !type.hasStaticShape() || !type.getElementType().isF32() ||
+      !isExtent(extents[0]) || !isExtent(extents[1]) ||
+      !isExtent(block.getInt()) ||
+      llvm::checkedMul(extents[0], extents[1]) != type.getNumElements() ||
+      type.getNumElements() != elements.getNumElements())
+    return failure();
+  PairedPacking order = {extents[0], extents[1], block.getInt(),
+                         packing.contains("columns_inside")};
+  if (!fills(packedType(packing.getContext(), order), out))
+    return failure();
+  std::vector<char> copy;
+  FailureOr<ArrayRef<char>> plain = bytesOf(elements, type, copy);
+  if (failed(plain))
+    return failure();
+  packPaired(*plain, order, out);
+  return success();
+}
+
 /// Elements in the order that `packing`, `{block, dim, type}` and where it has
 /// them `outer` and `interleaved`, asks for.
 static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
@@ -198,6 +230,8 @@ static LogicalResult copyPacked(ElementsAttr elements, DictionaryAttr packing,
     return copyPairs(elements, packing, out);
   if (packing.contains("columns24"))
     return copy24(elements, packing, out);
+  if (packing.contains("paired"))
+    return copyPaired(elements, packing, out);
   auto dim = packing.getAs<IntegerAttr>("dim");
   auto block = packing.getAs<IntegerAttr>("block");
   auto typeAttr = packing.getAs<TypeAttr>("type");

@@ -180,7 +180,7 @@ Function::Impl::prepare(const std::vector<Shape> &shapes, bool training,
   if (caller == Caller::UsOften && options.winograd == Winograd::Auto)
     options.winograd = Winograd::Off;
   if (caller == Caller::UsOften)
-    options.strassen = false;
+    options.strassen = options.pairs = false;
   // In a process weights change, and with them all of such a table.
   if (caller != Caller::Anybody)
     options.foldLookups = false;

@@ -62,6 +62,7 @@ CompileOptions compileOptions(const CompileSettings &settings,
   options.tiles = isAuto("tiles", settings.tiles);
   options.weights24 = isAuto("weights24", settings.weights24);
   options.strassen = isAuto("strassen", settings.strassen);
+  options.pairs = isAuto("pairs", settings.pairs);
   options.foldLookups = isAuto("fold_lookups", settings.foldLookups);
   std::string precision =
       settings.precision.empty() ? compute_precision() : settings.precision;

@@ -107,6 +107,9 @@ struct PipelineOptions {
   /// Whether products with known weights may be made of fewer multiplications,
   /// where that is faster.
   bool strassen = false;
+  /// Whether two products with known weights may be made by one multiplication
+  /// and two sums.
+  bool pairs = false;
   /// Whether products of rows of a known table become rows of a table of
   /// products.
   bool foldLookups = false;

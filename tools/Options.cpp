@@ -65,6 +65,13 @@ void addStrassenOption(CLI::App &app, std::string &strassen) {
                 "eight, where that is faster");
 }
 
+void addPairsOption(CLI::App &app, std::string &pairs) {
+  addAutoOption(app, "--pairs", pairs,
+                "products with known weights made in pairs, by one "
+                "multiplication and two sums, where the target has units for "
+                "these beside those for products");
+}
+
 void addFoldLookupsOption(CLI::App &app, std::string &foldLookups) {
   addAutoOption(app, "--fold-lookups", foldLookups,
                 "embeddings multiplied by the weights of the layer behind "

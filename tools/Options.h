@@ -29,6 +29,8 @@ void addTilesOption(CLI::App &app, std::string &tiles);
 void addWeights24Option(CLI::App &app, std::string &weights24);
 /// --strassen: auto or off.
 void addStrassenOption(CLI::App &app, std::string &strassen);
+/// --pairs: auto or off.
+void addPairsOption(CLI::App &app, std::string &pairs);
 /// --fold-lookups: auto or off.
 void addFoldLookupsOption(CLI::App &app, std::string &foldLookups);
 /// --threads, a number from 1.

@@ -289,8 +289,8 @@ static void checkOptions(const CLI::App &app, const std::string &model) {
   if (isCompiled)
     for (const char *name :
          {"-O", "--target", "--precision", "--winograd", "--tiles",
-          "--weights24", "--strassen", "--fold-lookups", "--unroll-factor",
-          "--checkpoint-every"})
+          "--weights24", "--strassen", "--pairs", "--fold-lookups",
+          "--unroll-factor", "--checkpoint-every"})
       if (app.get_option(name)->count() > 0)
         throw Error(model + ": is compiled already: give " + name +
                     " to keratinc");
@@ -333,6 +333,7 @@ int main(int argc, char **argv) try {
   addTilesOption(app, given.settings.tiles);
   addWeights24Option(app, given.settings.weights24);
   addStrassenOption(app, given.settings.strassen);
+  addPairsOption(app, given.settings.pairs);
   addFoldLookupsOption(app, given.settings.foldLookups);
   addLoopOptions(app, given.settings);
   addCacheOptions(app);

@@ -84,6 +84,7 @@ int main(int argc, char **argv) try {
   addTilesOption(app, options.tiles);
   addWeights24Option(app, options.weights24);
   addStrassenOption(app, options.strassen);
+  addPairsOption(app, options.pairs);
   addFoldLookupsOption(app, options.foldLookups);
   addLoopOptions(app, options);
   addCacheOptions(app);

@@ -25,6 +25,7 @@ void addCpuEmitter(mlir::OpPassManager &pm, const PipelineOptions &options) {
   tiles.weights24 = options.weights24;
   tiles.asksForLater = options.asksForLater;
   tiles.strassen = options.strassen;
+  tiles.pairs = options.pairs;
   tiles.storesAtOnce = options.storesAtOnce;
   tiles.parallel = options.parallel;
   tiles.winograd = options.winograd;

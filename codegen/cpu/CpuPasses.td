@@ -98,6 +98,8 @@ def EmitTiles : EmitKernels<"ktn-emit-tiles"> {
            "products ask for weights that one row meets behind them">,
     Option<"strassen", "strassen", "bool", "false",
            "products may be made of fewer multiplications">,
+    Option<"pairs", "pairs", "bool", "false",
+           "two products may be made by one multiplication and two sums">,
     Option<"storesAtOnce", "stores-at-once", "unsigned", "0",
            "stores in a row that do not hold up products; 0 for any number">,
     Option<"parallel", "parallel", "bool", "false",

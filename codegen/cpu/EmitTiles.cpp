@@ -8,6 +8,7 @@
 #include "codegen/cpu/KernelForm.h"
 #include "codegen/cpu/NarrowProducts.h"
 #include "codegen/cpu/OneRow.h"
+#include "codegen/cpu/PairedProduct.h"
 #include "codegen/cpu/PlainLoops.h"
 #include "codegen/cpu/RowEmitter.h"
 #include "codegen/cpu/SharedRows.h"
@@ -202,6 +203,10 @@ static bool emitRoot(Kernel &kernel, linalg::GenericOp root,
     axis = axisOf(oneRow->lane, outputs.front());
     return true;
   }
+  if (auto paired = planPaired(kernel, root, outputs, unit)) {
+    emitPaired(kernel, root, *paired, outputs);
+    return true;
+  }
   if (auto halved = planStrassen(kernel, root, unit)) {
     emitStrassen(kernel, root, *halved, outputs);
     return true;
@@ -376,13 +381,14 @@ void EmitTiles::runOnOperation() {
   unit.asksNextRows = asksNextRows;
   unit.halfUnits = halfUnits;
   unit.strassen = strassen;
+  unit.pairs = pairs;
   unit.storesAtOnce = storesAtOnce;
   unit.bytesOfWeights = bytesOfWeights(getOperation());
   // Transforms are some thousand instructions.
   Winograd transforms =
       littleCode && winograd == Winograd::Auto ? Winograd::Off : winograd;
   llvm::StringMap<ValuesOfArguments> values;
-  if (weights24 != Weights24::None || strassen)
+  if (weights24 != Weights24::None || strassen || pairs)
     values = valuesOfKernels(getOperation());
   llvm::StringMap<int64_t> parts;
   // Shared among threads, little work is done a few microseconds sooner.

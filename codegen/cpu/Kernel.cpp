@@ -2,6 +2,7 @@
 #include "codegen/cpu/Kernel.h"
 #include "codegen/cpu/Packing.h"
 #include "codegen/cpu/PairPacking.h"
+#include "codegen/cpu/PairedWeights.h"
 #include "codegen/cpu/Weights24.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -322,6 +323,19 @@ void Kernel::setPackedArgument(unsigned number, const Packing24 &packing) {
           {b.getNamedAttr("columns24", b.getI64IntegerAttr(packing.columns)),
            numbers(b, "outer", packing.outer),
            numbers(b, "sums", packing.sums)}));
+}
+
+void Kernel::setPackedArgument(unsigned number, const PairedPacking &packing) {
+  SmallVector<NamedAttribute> order = {
+      b.getNamedAttr("block", b.getI64IntegerAttr(packing.block)),
+      b.getNamedAttr("paired",
+                     b.getDenseI64ArrayAttr({packing.sums, packing.columns}))};
+  if (packing.columnsInside)
+    order.push_back(b.getNamedAttr("columns_inside", b.getUnitAttr()));
+  RankedTensorType type = packedType(b.getContext(), packing);
+  setPackedArgument(number,
+                    MemRefType::get(type.getShape(), type.getElementType()),
+                    b.getDictionaryAttr(order));
 }
 
 ArrayRef<ElementsAttr> Kernel::valuesOf(Value tensor) {

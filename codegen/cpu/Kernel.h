@@ -18,6 +18,7 @@ namespace keratin {
 struct Packing;
 struct PairPacking;
 struct Packing24;
+struct PairedPacking;
 
 /// The name of the attribute that makes a function a kernel.
 inline constexpr llvm::StringLiteral kernelAttr = "ktn.kernel";
@@ -119,6 +120,7 @@ public:
   void setPackedArgument(unsigned number, const Packing &packing);
   void setPackedArgument(unsigned number, const PairPacking &packing);
   void setPackedArgument(unsigned number, const Packing24 &packing);
+  void setPackedArgument(unsigned number, const PairedPacking &packing);
   /// Wants argument `number` as `type`, in the order that `packing` tells.
   void setPackedArgument(unsigned number, mlir::MemRefType type,
                          mlir::DictionaryAttr packing);

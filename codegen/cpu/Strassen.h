@@ -25,23 +25,10 @@
 #ifndef KERATIN_CODEGEN_CPU_STRASSEN_H
 #define KERATIN_CODEGEN_CPU_STRASSEN_H
 
+#include "codegen/cpu/KnownProduct.h"
 #include "codegen/cpu/TileEmitter.h"
 
 namespace keratin {
-
-/// Loops of a root that together are one dimension of a matrix, outermost
-/// first.
-struct LoopGroup {
-  llvm::SmallVector<unsigned> loops;
-  llvm::SmallVector<int64_t> extents;
-
-  void add(unsigned loop, int64_t extent) {
-    loops.push_back(loop);
-    extents.push_back(extent);
-  }
-  /// Of all loops, or saturated.
-  int64_t turns() const;
-};
 
 /// How a product with known weights is computed so. Rows of a sample that
 /// follow each other are a segment. Row r of its first half and row r of its
@@ -49,11 +36,7 @@ struct LoopGroup {
 /// is odd, the halves overlap: the rows in the middle are computed in two
 /// pairs, and kept where they are upper ones. Columns and sums are halved along
 /// their outermost loops.
-struct StrassenPlan {
-  mlir::OpOperand *left, *weights;
-  std::optional<unsigned> sample; ///< the loop, where there are several
-  std::optional<int64_t> samples; ///< where their number is known
-  LoopGroup rows, columns, sums;
+struct StrassenPlan : KnownProduct {
   unsigned lanes;
   int64_t line;          ///< elements of a cache line
   int64_t rowsOfSegment; ///< the last one of a sample may have fewer
@@ -67,10 +50,6 @@ struct StrassenPlan {
   /// Whether each vector of columns reads what it is multiplied with for
   /// itself, as an operand from memory (TileEmitter::readsForEach).
   bool readsForEach;
-
-  /// Elements from a row of A to the next, where blocks that no other is added
-  /// to are multiplied as they lie in memory; 0 where they are copied.
-  int64_t leftStride;
 
   int64_t segments() const; ///< of a sample
   int64_t rowsOfLast() const {

@@ -47,8 +47,6 @@ private:
   using Then = llvm::function_ref<void(Value)>;
   /// A half-open range of pairs or panels.
   using Range = std::pair<Value, Value>;
-  /// Coordinates of loops of the root.
-  using Coordinates = SmallVector<std::pair<unsigned, AffineExpr>>;
 
   Value plus(Value value, int64_t offset) {
     return kernel.plus(value, kernel.index(offset));
@@ -64,7 +62,6 @@ private:
   }
 
   void layOut();
-  Value rowsOf(Value left);
   Value part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
              int64_t stride);
   /// Pairs that are multiplied one beside the other. Where they are a segment,
@@ -77,8 +74,6 @@ private:
   };
   Pairs pairsOf(Value block, Value allPairs);
   void emitBlock(const Pairs &pairs, Range panels);
-  Coordinates coordinatesOf(const LoopGroup &group, Value turn);
-  Position pointAt(ArrayRef<Coordinates> coordinates);
   /// Where the rows of a pair are, by halves; and whether the lower one is
   /// kept, null where it always is.
   struct Pair {
@@ -146,25 +141,6 @@ Value StrassenEmitter::part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
       getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
-/// A as a matrix of the rows of all samples.
-Value StrassenEmitter::rowsOf(Value left) {
-  OpFoldResult rows = b.getIndexAttr(plan.rows.turns());
-  if (plan.sample)
-    rows =
-        plan.samples
-            ? OpFoldResult(b.getIndexAttr(*plan.samples * plan.rows.turns()))
-            : times(kernel.loopExtent(root, *plan.sample), plan.rows.turns());
-  int64_t known = getConstantIntValue(rows).value_or(ShapedType::kDynamic);
-  auto layout = StridedLayoutAttr::get(b.getContext(), 0, {plan.leftStride, 1});
-  auto type =
-      MemRefType::get({known, plan.sums.turns()}, b.getF32Type(), layout);
-  return memref::ReinterpretCastOp::create(
-      b, loc, type, left, b.getIndexAttr(0),
-      ArrayRef<OpFoldResult>{rows, b.getIndexAttr(plan.sums.turns())},
-      ArrayRef<OpFoldResult>{b.getIndexAttr(plan.leftStride),
-                             b.getIndexAttr(1)});
-}
-
 void StrassenEmitter::layOut() {
   Value tensor = plan.weights->get();
   AffineMap map = root.getMatchingIndexingMap(plan.weights);
@@ -201,7 +177,7 @@ void StrassenEmitter::layOut() {
   left = part(scratch, begin, {plan.storedLeft(), plan.block, plan.depth()},
               plan.rowStride());
   if (plan.leftStride != 0)
-    given = rowsOf(kernel.memrefOf(plan.left->get()));
+    given = rowsOfLeft(kernel, root, plan);
   begin = plus(begin, plan.leftElements());
   panel = part(scratch, begin, {1, plan.steps, plan.width()}, plan.width());
   begin = plus(begin, plan.panelElements());
@@ -269,35 +245,6 @@ void StrassenEmitter::emitBlock(const Pairs &pairs, Range panels) {
   multiply(pairs, panels);
 }
 
-/// The loops of `group` at its turn `turn`.
-StrassenEmitter::Coordinates
-StrassenEmitter::coordinatesOf(const LoopGroup &group, Value turn) {
-  Coordinates coordinates;
-  for (size_t number = group.loops.size(); number-- > 0;) {
-    Value at = turn;
-    if (number > 0) {
-      at = over(turn, group.extents[number], /*rest=*/true);
-      turn = over(turn, group.extents[number], /*rest=*/false);
-    }
-    coordinates.push_back({group.loops[number], reader.symbol(at)});
-  }
-  return coordinates;
-}
-
-/// A point of the loops of the root; other loops are where the reader is, or
-/// have one turn.
-Position StrassenEmitter::pointAt(ArrayRef<Coordinates> coordinates) {
-  Position point;
-  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
-    point.push_back(staticLoopExtent(root, loop) == 1
-                        ? getAffineConstantExpr(0, b.getContext())
-                        : getAffineDimExpr(loop, b.getContext()));
-  for (const Coordinates &some : coordinates)
-    for (auto [loop, expr] : some)
-      point[loop] = expr;
-  return point;
-}
-
 StrassenEmitter::Pair StrassenEmitter::pairAt(const Pairs &pairs,
                                               Value number) {
   Value sample = pairs.sample, inSegment = number, top = pairs.top;
@@ -316,8 +263,9 @@ StrassenEmitter::Pair StrassenEmitter::pairAt(const Pairs &pairs,
                                             kernel.plus(inSegment, toLower),
                                             kernel.index(count));
   Value upper = kernel.plus(top, inSegment);
-  pair.rows[0] = coordinatesOf(plan.rows, upper);
-  pair.rows[1] = coordinatesOf(plan.rows, kernel.plus(upper, toLower));
+  pair.rows[0] = coordinatesOf(kernel, reader, plan.rows, upper);
+  pair.rows[1] =
+      coordinatesOf(kernel, reader, plan.rows, kernel.plus(upper, toLower));
   if (plan.sample)
     for (Coordinates &rows : pair.rows)
       rows.push_back({*plan.sample, reader.symbol(sample)});
@@ -373,7 +321,7 @@ void StrassenEmitter::sumLeft(const Pair &pair, Value number,
         AffineExpr ofHalf = getAffineDimExpr(first, b.getContext());
         if (half == 1)
           ofHalf = ofHalf + staticLoopExtent(root, first) / 2;
-        Position point = pointAt({pair.rows[row], {{first, ofHalf}}});
+        Position point = pointAt(root, {pair.rows[row], {{first, ofHalf}}});
         Position position;
         for (AffineExpr expr : map.getResults())
           position.push_back(canonical(expr.replaceDims(point)));
@@ -627,8 +575,9 @@ void StrassenEmitter::finish(const Pairs &pairs, Value panel) {
     Pair pair = pairAt(pairs, number);
     Coordinates columns[2];
     for (unsigned half : {0, 1})
-      columns[half] = coordinatesOf(
-          plan.columns, times(plus(panel, half * plan.panels()), plan.width()));
+      columns[half] =
+          coordinatesOf(kernel, reader, plan.columns,
+                        times(plus(panel, half * plan.panels()), plan.width()));
     for (unsigned vector = 0; vector < plan.size.vectors; ++vector)
       finish(pair, number, columns, vector);
   });
@@ -655,7 +604,7 @@ void StrassenEmitter::finish(const Pair &pair, Value number,
     SmallVector<SumsAt> vectors;
     unsigned lane = plan.columns.loops.back();
     for (unsigned half : {0, 1}) {
-      Position point = pointAt({pair.rows[row], columns[half]});
+      Position point = pointAt(root, {pair.rows[row], columns[half]});
       // The lane is a coordinate of the reader, from which its halves are as
       // far as their columns are.
       point[lane] =

@@ -1,6 +1,5 @@
 //===- StrassenPlan.cpp - when seven products take the place of eight -----===//
 #include "codegen/cpu/Strassen.h"
-#include "ir/FloatProducts.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -13,13 +12,6 @@ using namespace mlir;
 
 namespace keratin {
 
-int64_t LoopGroup::turns() const {
-  uint64_t product = 1;
-  for (int64_t extent : extents)
-    product = llvm::SaturatingMultiply<uint64_t>(product, extent);
-  return int64_t(std::min<uint64_t>(product, INT64_MAX));
-}
-
 int64_t StrassenPlan::rowStride() const {
   return int64_t(llvm::alignTo(depth(), line)) + line;
 }
@@ -30,209 +22,6 @@ int64_t StrassenPlan::segments() const {
 
 int64_t StrassenPlan::blocks() const {
   return int64_t(llvm::divideCeil(pairs(), block));
-}
-
-//===----------------------------------------------------------------------===//
-// What is such a product
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Finds the factors of a product, and what its loops are.
-class ProductReader {
-public:
-  ProductReader(Kernel &kernel, linalg::GenericOp root, StrassenPlan &plan)
-      : kernel(kernel), root(root), plan(plan) {}
-
-  bool run();
-
-private:
-  bool isPlain(OpOperand &operand);
-  bool findFactors();
-  bool groupLoops();
-  bool isOrder(OpOperand *operand, ArrayRef<const LoopGroup *> groups);
-  bool areNeighbours();
-  int64_t strideOfLeft();
-  bool canBeCounted();
-  AffineMap mapOf(OpOperand *operand);
-
-  Kernel &kernel;
-  linalg::GenericOp root;
-  StrassenPlan &plan;
-};
-} // namespace
-
-/// Where `operand` is read, by the loops that have more than one turn: a window
-/// of one pixel is none.
-AffineMap ProductReader::mapOf(OpOperand *operand) {
-  SmallVector<AffineExpr> dims;
-  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
-    dims.push_back(staticLoopExtent(root, loop) == 1
-                       ? getAffineConstantExpr(0, root.getContext())
-                       : getAffineDimExpr(loop, root.getContext()));
-  AffineMap map = root.getMatchingIndexingMap(operand);
-  SmallVector<AffineExpr> results;
-  for (AffineExpr expr : map.getResults())
-    results.push_back(canonical(expr.replaceDims(dims)));
-  return AffineMap::get(root.getNumLoops(), 0, results, root.getContext());
-}
-
-/// Whether each dimension of `operand` is a loop, in steps or not, or none.
-bool ProductReader::isPlain(OpOperand &operand) {
-  return llvm::all_of(mapOf(&operand).getResults(), [&](AffineExpr expr) {
-    auto scaled = dyn_cast<AffineBinaryOpExpr>(expr);
-    if (scaled && scaled.getKind() == AffineExprKind::Mul &&
-        isa<AffineConstantExpr>(scaled.getRHS()))
-      expr = scaled.getLHS();
-    return isa<AffineDimExpr, AffineConstantExpr>(expr);
-  });
-}
-
-/// Known weights of f32 and what they multiply.
-bool ProductReader::findFactors() {
-  if (!isProductOfF32(root) || !startsFromZero(root) ||
-      !llvm::all_of(root->getOpOperands(),
-                    [&](OpOperand &operand) { return isPlain(operand); }))
-    return false;
-  for (OpOperand *operand : root.getDpsInputOperands()) {
-    auto argument = dyn_cast<BlockArgument>(operand->get());
-    if (!argument || !argument.hasOneUse() ||
-        !kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"))
-      continue;
-    plan.weights = operand;
-    plan.left = root.getDpsInputOperand(operand->getOperandNumber() == 0);
-    return true;
-  }
-  return false;
-}
-
-/// Samples are the first axis of the output, as everywhere in Keras.
-bool ProductReader::groupLoops() {
-  AffineMap ofOutput = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
-  auto first = dyn_cast<AffineDimExpr>(ofOutput.getResult(0));
-  if (!first)
-    return false;
-  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
-    int64_t extent = staticLoopExtent(root, loop);
-    bool ofLeft = mapOf(plan.left).isFunctionOfDim(loop);
-    bool ofWeights = mapOf(plan.weights).isFunctionOfDim(loop);
-    if (extent == 1)
-      continue;
-    bool isKnown = !ShapedType::isDynamic(extent);
-    if (root.getIteratorTypesArray()[loop] == utils::IteratorType::reduction) {
-      if (!ofLeft || !ofWeights || !isKnown)
-        return false;
-      plan.sums.add(loop, extent);
-    } else if (ofLeft == ofWeights) {
-      return false;
-    } else if (loop == first.getPosition()) {
-      if (!ofLeft)
-        return false;
-      plan.sample = loop;
-      plan.samples = isKnown ? std::optional(extent) : std::nullopt;
-    } else if (!isKnown) {
-      return false;
-    } else {
-      (ofLeft ? plan.rows : plan.columns).add(loop, extent);
-    }
-  }
-  if (!plan.sample)
-    plan.samples = 1;
-  return !plan.rows.loops.empty() && !plan.columns.loops.empty() &&
-         !plan.sums.loops.empty();
-}
-
-/// Whether `operand` has the dimensions of `groups` in order, the last ones
-/// innermost.
-bool ProductReader::isOrder(OpOperand *operand,
-                            ArrayRef<const LoopGroup *> groups) {
-  SmallVector<unsigned> wanted, found;
-  for (const LoopGroup *group : groups)
-    llvm::append_range(wanted, group->loops);
-  for (AffineExpr expr : mapOf(operand).getResults())
-    if (auto dim = dyn_cast<AffineDimExpr>(expr))
-      found.push_back(dim.getPosition());
-  return ArrayRef(found).take_back(wanted.size()) == ArrayRef(wanted);
-}
-
-/// Whether neighbours of a sum are neighbours in what is multiplied, and those
-/// of columns in the output; weights are packed, for which their loops are to
-/// be in order.
-bool ProductReader::areNeighbours() {
-  return isOrder(plan.left, {&plan.sums}) &&
-         (isOrder(plan.weights, {&plan.sums, &plan.columns}) ||
-          isOrder(plan.weights, {&plan.columns, &plan.sums})) &&
-         isOrder(root.getDpsInitOperand(0), {&plan.columns}) &&
-         llvm::none_of(accessesOf(kernel, root), [&](const Access &access) {
-           return access.operand == plan.left &&
-                  laneAccess(cast<ShapedType>(access.tensor.getType()),
-                             access.position,
-                             plan.sums.loops.back()) == LaneAccess::Gather;
-         });
-}
-
-/// Elements from a row of A to the next, where rows follow each other so in
-/// memory, those of all samples, and a row's elements are neighbours; else 0.
-int64_t ProductReader::strideOfLeft() {
-  Value memref = kernel.memrefOf(plan.left->get());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (!memref ||
-      failed(cast<MemRefType>(memref.getType())
-                 .getStridesAndOffset(strides, offset)) ||
-      offset != 0)
-    return 0;
-  AffineMap map = mapOf(plan.left);
-  // A row may be a part of what is there, but the first one.
-  if (llvm::any_of(map.getResults(), [](AffineExpr expr) {
-        auto constant = dyn_cast<AffineConstantExpr>(expr);
-        return constant && constant.getValue() != 0;
-      }))
-    return 0;
-  // The product of the extents of loops inside of it is how many steps a loop
-  // goes at a time.
-  auto isEven = [&](const LoopGroup &group, int64_t step) {
-    for (auto [loop, extent] :
-         llvm::reverse(llvm::zip_equal(group.loops, group.extents))) {
-      auto place =
-          map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
-      if (!place || strides[*place] != step)
-        return false;
-      step *= extent;
-    }
-    return true;
-  };
-  auto innermost = map.getResultPosition(
-      getAffineDimExpr(plan.rows.loops.back(), root.getContext()));
-  int64_t stride = innermost ? strides[*innermost] : 0;
-  LoopGroup samples;
-  if (plan.sample)
-    samples.add(*plan.sample, 1);
-  bool areEven = stride > 0 && isEven(plan.sums, 1) &&
-                 isEven(plan.rows, stride) &&
-                 isEven(samples, plan.rows.turns() * stride);
-  return areEven ? stride : 0;
-}
-
-/// Whether no cost overflows. What does not fit in memory is refused later.
-bool ProductReader::canBeCounted() {
-  constexpr int64_t most = 1 << 24;
-  constexpr double mostProducts = 1e15;
-  auto isCount = [](int64_t number) { return number > 0 && number <= most; };
-  double products = double(plan.samples.value_or(1)) *
-                    double(plan.rows.turns()) * double(plan.columns.turns()) *
-                    double(plan.sums.turns());
-  return isCount(plan.samples.value_or(1)) && isCount(plan.rows.turns()) &&
-         isCount(plan.columns.turns()) && isCount(plan.sums.turns()) &&
-         products <= mostProducts;
-}
-
-bool ProductReader::run() {
-  if (!findFactors() || !groupLoops() || !areNeighbours() || !canBeCounted() ||
-      plan.sums.extents.front() % 2 != 0 ||
-      plan.columns.extents.front() % 2 != 0)
-    return false;
-  plan.leftStride = strideOfLeft();
-  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -289,12 +78,7 @@ static bool areAlike(ArrayRef<double> magnitudes) {
 /// as large as those that it is added to.
 static bool haveLikeWeights(Kernel &kernel, linalg::GenericOp root,
                             const StrassenPlan &plan) {
-  AffineMap map = root.getMatchingIndexingMap(plan.weights);
-  auto placeOf = [&](unsigned loop) {
-    return *map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
-  };
-  bool columnsInside =
-      placeOf(plan.columns.loops.back()) > placeOf(plan.sums.loops.back());
+  bool columnsInside = haveColumnsInside(root, plan);
   auto bytes = size_t(plan.columns.turns() * plan.sums.turns()) * sizeof(float);
   ArrayRef<ElementsAttr> values = kernel.valuesOf(plan.weights->get());
   return !values.empty() && llvm::all_of(values, [&](ElementsAttr value) {
@@ -446,9 +230,14 @@ std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
   // a cycle. What is beside the products waits for caches as long as elsewhere,
   // and takes what seven for eight gain.
   bool areFast = unit.bits >= 512 && !unit.halfUnits;
-  if (!unit.strassen || unit.littleCode || unit.bits < leastBits || areFast ||
-      !ProductReader(kernel, root, plan).run())
+  if (!unit.strassen || unit.littleCode || unit.bits < leastBits || areFast)
     return std::nullopt;
+  std::optional<KnownProduct> product = readKnownProduct(kernel, root);
+  if (!product || product->rows.loops.empty() ||
+      product->sums.extents.front() % 2 != 0 ||
+      product->columns.extents.front() % 2 != 0)
+    return std::nullopt;
+  static_cast<KnownProduct &>(plan) = *std::move(product);
   constexpr int64_t bytesOfLine = 64;
   plan.lanes = unit.bits / (8 * bytesOfF32);
   plan.line = bytesOfLine / bytesOfF32;

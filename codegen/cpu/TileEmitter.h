@@ -40,6 +40,10 @@ void storeOutputs(Kernel &kernel, LaneReader &reader,
                   mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs,
                   llvm::ArrayRef<SumsAt> vectors, unsigned width);
 
+/// Whether computing `outputs` from the sums of `root` takes functions.
+bool finishesWithFunctions(mlir::linalg::GenericOp root,
+                           llvm::ArrayRef<Output> outputs);
+
 /// Whether `outputs` are one, that has a place for each sum of `root`.
 bool holdsSums(mlir::linalg::GenericOp root, llvm::ArrayRef<Output> outputs);
 

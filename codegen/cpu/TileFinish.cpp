@@ -23,8 +23,7 @@ using namespace mlir;
 
 namespace keratin {
 
-/// Whether computing the outputs from the sums takes functions.
-bool TileEmitter::finishesWithFunctions() {
+bool finishesWithFunctions(linalg::GenericOp root, ArrayRef<Output> outputs) {
   SmallVector<Operation *> ops;
   auto add = [&](Value value) {
     Operation *op = value.getDefiningOp();
@@ -45,6 +44,11 @@ bool TileEmitter::finishesWithFunctions() {
       return true;
   }
   return false;
+}
+
+/// Whether computing the outputs from the sums takes functions.
+bool TileEmitter::finishesWithFunctions() {
+  return keratin::finishesWithFunctions(root, outputs);
 }
 
 /// How many chains of a function go side by side: what is alive of them and the

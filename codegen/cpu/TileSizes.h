@@ -38,6 +38,9 @@ struct VectorUnit {
   /// Whether products may be made of fewer multiplications, and other rounding
   /// errors (codegen/cpu/Strassen.h).
   bool strassen = false;
+  /// Whether two products may be made by one multiplication and two sums, for
+  /// which there are units of their own (codegen/cpu/PairedProduct.h).
+  bool pairs = false;
   /// How many stores one after the other do not hold up the products behind
   /// them; 0 for any number.
   unsigned storesAtOnce = 0;

@@ -31,6 +31,7 @@ template <typename Options> Setters<Options> compileSetters() {
           {"tiles", &set<&S::tiles, Options>},
           {"weights24", &set<&S::weights24, Options>},
           {"strassen", &set<&S::strassen, Options>},
+          {"pairs", &set<&S::pairs, Options>},
           {"fold_lookups", &set<&S::foldLookups, Options>},
           {"precision", &set<&S::precision, Options>},
           {"unroll_factor", &set<&S::unrollFactor, Options>},

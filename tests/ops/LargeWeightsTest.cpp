@@ -57,11 +57,11 @@ TEST_P(LargeWeights, GiveWhatOneThreadGives) {
 }
 
 /// Between blocks of a long sum many rows have it in memory, where it is what
-/// it is in registers. Tile registers are for many rows, weights of 24 bits for
-/// one, and both round otherwise.
+/// it is in registers. Tile registers and pairs are for many rows, weights of 24
+/// bits for one, and all round otherwise.
 TEST_P(LargeWeights, OfARowDoNotDependOnOthers) {
   K::CompileSettings settings;
-  settings.tiles = settings.weights24 = "off";
+  settings.tiles = settings.weights24 = settings.pairs = "off";
   K::Function ofAll = product(40);
   ofAll.configure(settings);
   Array all = ofAll({rows})[0];

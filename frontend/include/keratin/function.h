@@ -72,6 +72,11 @@ struct CompileSettings {
   /// 1969) where that is faster, at one and a half times the rounding error;
   /// "off" as sums of products.
   std::string strassen = "auto";
+  /// How products with known weights are made: "auto" in pairs, of which one
+  /// multiplication and two sums take the place of two multiplications
+  /// (Winograd, 1968), where the target has units for sums beside those for
+  /// products, at up to twice the rounding error; "off" as sums of products.
+  std::string pairs = "auto";
   /// What multiplies the rows of an embedding by known weights, as the layer
   /// behind it does: "auto" looks up rows of a table of these products, which
   /// is larger than the embedding by as much as the layer is wider, and has 64

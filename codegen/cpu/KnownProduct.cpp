@@ -1,0 +1,289 @@
+//===- KnownProduct.cpp - a product with known weights --------------------===//
+#include "codegen/cpu/KnownProduct.h"
+#include "codegen/cpu/Roles.h"
+#include "ir/FloatProducts.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace keratin {
+
+int64_t LoopGroup::turns() const {
+  uint64_t product = 1;
+  for (int64_t extent : extents)
+    product = llvm::SaturatingMultiply<uint64_t>(product, extent);
+  return int64_t(std::min<uint64_t>(product, INT64_MAX));
+}
+
+//===----------------------------------------------------------------------===//
+// What is such a product
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Finds the factors of a product, and what its loops are.
+class ProductReader {
+public:
+  ProductReader(Kernel &kernel, linalg::GenericOp root, KnownProduct &product)
+      : kernel(kernel), root(root), product(product) {}
+
+  bool run();
+
+private:
+  bool isPlain(OpOperand &operand);
+  bool findFactors();
+  bool groupLoops();
+  bool isOrder(OpOperand *operand, ArrayRef<const LoopGroup *> groups);
+  bool areNeighbours();
+  int64_t strideOfLeft();
+  bool canBeCounted();
+  AffineMap mapOf(OpOperand *operand);
+
+  Kernel &kernel;
+  linalg::GenericOp root;
+  KnownProduct &product;
+};
+} // namespace
+
+/// Where `operand` is read, by the loops that have more than one turn: a window
+/// of one pixel is none.
+AffineMap ProductReader::mapOf(OpOperand *operand) {
+  SmallVector<AffineExpr> dims;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    dims.push_back(staticLoopExtent(root, loop) == 1
+                       ? getAffineConstantExpr(0, root.getContext())
+                       : getAffineDimExpr(loop, root.getContext()));
+  AffineMap map = root.getMatchingIndexingMap(operand);
+  SmallVector<AffineExpr> results;
+  for (AffineExpr expr : map.getResults())
+    results.push_back(canonical(expr.replaceDims(dims)));
+  return AffineMap::get(root.getNumLoops(), 0, results, root.getContext());
+}
+
+/// Whether each dimension of `operand` is a loop, in steps or not, or none.
+bool ProductReader::isPlain(OpOperand &operand) {
+  return llvm::all_of(mapOf(&operand).getResults(), [&](AffineExpr expr) {
+    auto scaled = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (scaled && scaled.getKind() == AffineExprKind::Mul &&
+        isa<AffineConstantExpr>(scaled.getRHS()))
+      expr = scaled.getLHS();
+    return isa<AffineDimExpr, AffineConstantExpr>(expr);
+  });
+}
+
+/// Known weights of f32 and what they multiply.
+bool ProductReader::findFactors() {
+  if (!isProductOfF32(root) || !startsFromZero(root) ||
+      !llvm::all_of(root->getOpOperands(),
+                    [&](OpOperand &operand) { return isPlain(operand); }))
+    return false;
+  for (OpOperand *operand : root.getDpsInputOperands()) {
+    auto argument = dyn_cast<BlockArgument>(operand->get());
+    if (!argument || !argument.hasOneUse() ||
+        !kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"))
+      continue;
+    product.weights = operand;
+    product.left = root.getDpsInputOperand(operand->getOperandNumber() == 0);
+    return true;
+  }
+  return false;
+}
+
+/// Samples are the first axis of the output, as everywhere in Keras.
+bool ProductReader::groupLoops() {
+  AffineMap ofOutput = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
+  auto first = dyn_cast<AffineDimExpr>(ofOutput.getResult(0));
+  if (!first)
+    return false;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+    int64_t extent = staticLoopExtent(root, loop);
+    bool ofLeft = mapOf(product.left).isFunctionOfDim(loop);
+    bool ofWeights = mapOf(product.weights).isFunctionOfDim(loop);
+    if (extent == 1)
+      continue;
+    bool isKnown = !ShapedType::isDynamic(extent);
+    if (root.getIteratorTypesArray()[loop] == utils::IteratorType::reduction) {
+      if (!ofLeft || !ofWeights || !isKnown)
+        return false;
+      product.sums.add(loop, extent);
+    } else if (ofLeft == ofWeights) {
+      return false;
+    } else if (loop == first.getPosition()) {
+      if (!ofLeft)
+        return false;
+      product.sample = loop;
+      product.samples = isKnown ? std::optional(extent) : std::nullopt;
+    } else if (!isKnown) {
+      return false;
+    } else {
+      (ofLeft ? product.rows : product.columns).add(loop, extent);
+    }
+  }
+  if (!product.sample)
+    product.samples = 1;
+  return !product.columns.loops.empty() && !product.sums.loops.empty();
+}
+
+/// Whether `operand` has the dimensions of `groups` in order, the last ones
+/// innermost.
+bool ProductReader::isOrder(OpOperand *operand,
+                            ArrayRef<const LoopGroup *> groups) {
+  SmallVector<unsigned> wanted, found;
+  for (const LoopGroup *group : groups)
+    llvm::append_range(wanted, group->loops);
+  for (AffineExpr expr : mapOf(operand).getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      found.push_back(dim.getPosition());
+  return ArrayRef(found).take_back(wanted.size()) == ArrayRef(wanted);
+}
+
+/// Whether neighbours of a sum are neighbours in what is multiplied, and those
+/// of columns in the output; weights are packed, for which their loops are to
+/// be in order.
+bool ProductReader::areNeighbours() {
+  return isOrder(product.left, {&product.sums}) &&
+         (isOrder(product.weights, {&product.sums, &product.columns}) ||
+          isOrder(product.weights, {&product.columns, &product.sums})) &&
+         isOrder(root.getDpsInitOperand(0), {&product.columns}) &&
+         llvm::none_of(accessesOf(kernel, root), [&](const Access &access) {
+           return access.operand == product.left &&
+                  laneAccess(cast<ShapedType>(access.tensor.getType()),
+                             access.position,
+                             product.sums.loops.back()) == LaneAccess::Gather;
+         });
+}
+
+/// Elements from a row of A to the next, where rows follow each other so in
+/// memory, those of all samples, and a row's elements are neighbours; else 0.
+int64_t ProductReader::strideOfLeft() {
+  Value memref = kernel.memrefOf(product.left->get());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!memref ||
+      failed(cast<MemRefType>(memref.getType())
+                 .getStridesAndOffset(strides, offset)) ||
+      offset != 0)
+    return 0;
+  AffineMap map = mapOf(product.left);
+  // A row may be a part of what is there, but the first one.
+  if (llvm::any_of(map.getResults(), [](AffineExpr expr) {
+        auto constant = dyn_cast<AffineConstantExpr>(expr);
+        return constant && constant.getValue() != 0;
+      }))
+    return 0;
+  // The product of the extents of loops inside of it is how many steps a loop
+  // goes at a time.
+  auto isEven = [&](const LoopGroup &group, int64_t step) {
+    for (auto [loop, extent] :
+         llvm::reverse(llvm::zip_equal(group.loops, group.extents))) {
+      auto place =
+          map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
+      if (!place || strides[*place] != step)
+        return false;
+      step *= extent;
+    }
+    return true;
+  };
+  auto innermost = map.getResultPosition(
+      getAffineDimExpr(product.rows.loops.back(), root.getContext()));
+  int64_t stride = innermost ? strides[*innermost] : 0;
+  LoopGroup samples;
+  if (product.sample)
+    samples.add(*product.sample, 1);
+  bool areEven = stride > 0 && isEven(product.sums, 1) &&
+                 isEven(product.rows, stride) &&
+                 isEven(samples, product.rows.turns() * stride);
+  return areEven ? stride : 0;
+}
+
+/// Whether no cost overflows. What does not fit in memory is refused later.
+bool ProductReader::canBeCounted() {
+  constexpr int64_t most = 1 << 24;
+  constexpr double mostProducts = 1e15;
+  auto isCount = [](int64_t number) { return number > 0 && number <= most; };
+  double products =
+      double(product.samples.value_or(1)) * double(product.rows.turns()) *
+      double(product.columns.turns()) * double(product.sums.turns());
+  return isCount(product.samples.value_or(1)) &&
+         isCount(product.rows.turns()) && isCount(product.columns.turns()) &&
+         isCount(product.sums.turns()) && products <= mostProducts;
+}
+
+bool ProductReader::run() {
+  if (!findFactors() || !groupLoops() || !areNeighbours() || !canBeCounted())
+    return false;
+  product.leftStride = strideOfLeft();
+  return true;
+}
+
+std::optional<KnownProduct> readKnownProduct(Kernel &kernel,
+                                             linalg::GenericOp root) {
+  KnownProduct product;
+  if (!ProductReader(kernel, root, product).run())
+    return std::nullopt;
+  return product;
+}
+
+bool haveColumnsInside(linalg::GenericOp root, const KnownProduct &product) {
+  AffineMap map = root.getMatchingIndexingMap(product.weights);
+  auto placeOf = [&](unsigned loop) {
+    return *map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
+  };
+  return placeOf(product.columns.loops.back()) >
+         placeOf(product.sums.loops.back());
+}
+
+//===----------------------------------------------------------------------===//
+// Where it is
+//===----------------------------------------------------------------------===//
+
+Coordinates coordinatesOf(Kernel &kernel, LaneReader &reader,
+                          const LoopGroup &group, Value turn) {
+  Coordinates coordinates;
+  for (size_t number = group.loops.size(); number-- > 0;) {
+    Value at = turn;
+    if (number > 0) {
+      Value extent = kernel.index(group.extents[number]);
+      at = kernel.over(turn, extent, /*rest=*/true);
+      turn = kernel.over(turn, extent, /*rest=*/false);
+    }
+    coordinates.push_back({group.loops[number], reader.symbol(at)});
+  }
+  return coordinates;
+}
+
+Position pointAt(linalg::GenericOp root, ArrayRef<Coordinates> coordinates) {
+  Position point;
+  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+    point.push_back(staticLoopExtent(root, loop) == 1
+                        ? getAffineConstantExpr(0, root.getContext())
+                        : getAffineDimExpr(loop, root.getContext()));
+  for (const Coordinates &some : coordinates)
+    for (auto [loop, expr] : some)
+      point[loop] = expr;
+  return point;
+}
+
+Value rowsOfLeft(Kernel &kernel, linalg::GenericOp root,
+                 const KnownProduct &product) {
+  OpBuilder &b = kernel.builder();
+  int64_t inSample = product.rows.turns(), depth = product.sums.turns();
+  OpFoldResult rows = b.getIndexAttr(product.knownRows());
+  if (product.sample && !product.samples)
+    rows = kernel.times(kernel.loopExtent(root, *product.sample), inSample);
+  int64_t known = getConstantIntValue(rows).value_or(ShapedType::kDynamic);
+  auto layout =
+      StridedLayoutAttr::get(b.getContext(), 0, {product.leftStride, 1});
+  auto type = MemRefType::get({known, depth}, b.getF32Type(), layout);
+  return memref::ReinterpretCastOp::create(
+      b, kernel.loc(), type, kernel.memrefOf(product.left->get()),
+      b.getIndexAttr(0), ArrayRef<OpFoldResult>{rows, b.getIndexAttr(depth)},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(product.leftStride),
+                             b.getIndexAttr(1)});
+}
+
+} // namespace keratin

@@ -1,0 +1,65 @@
+//===- KnownProduct.h - a product with known weights ------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_KNOWNPRODUCT_H
+#define KERATIN_CODEGEN_CPU_KNOWNPRODUCT_H
+
+#include "codegen/cpu/LaneReader.h"
+
+namespace keratin {
+
+/// Loops of a root that together are one dimension of a matrix, outermost
+/// first.
+struct LoopGroup {
+  llvm::SmallVector<unsigned> loops;
+  llvm::SmallVector<int64_t> extents;
+
+  void add(unsigned loop, int64_t extent) {
+    loops.push_back(loop);
+    extents.push_back(extent);
+  }
+  /// Of all loops, or saturated.
+  int64_t turns() const;
+};
+
+/// C = A B of f32, where B are weights that are constants.
+struct KnownProduct {
+  mlir::OpOperand *left = nullptr, *weights = nullptr;
+  std::optional<unsigned> sample; ///< the loop, where there are several
+  std::optional<int64_t> samples; ///< where their number is known
+  LoopGroup rows, columns, sums;  ///< rows are those of a sample
+  /// Elements from a row of A to the next, where rows follow each other so in
+  /// memory, those of all samples, and a row's elements are neighbours; else 0.
+  int64_t leftStride = 0;
+
+  /// Of all samples, or of one where their number is not known.
+  int64_t knownRows() const { return samples.value_or(1) * rows.turns(); }
+};
+
+/// The product that `root` is, of which neighbours of a sum are neighbours in
+/// both factors; null where it is none.
+std::optional<KnownProduct> readKnownProduct(Kernel &kernel,
+                                             mlir::linalg::GenericOp root);
+
+/// Whether neighbours in memory of the weights are those of columns, and not of
+/// sums.
+bool haveColumnsInside(mlir::linalg::GenericOp root,
+                       const KnownProduct &product);
+
+/// Coordinates of loops of a root.
+using Coordinates = llvm::SmallVector<std::pair<unsigned, mlir::AffineExpr>>;
+
+/// The loops of `group` at its turn `turn`.
+Coordinates coordinatesOf(Kernel &kernel, LaneReader &reader,
+                          const LoopGroup &group, mlir::Value turn);
+
+/// A point of the loops of `root`; other loops are where the reader is, or have
+/// one turn.
+Position pointAt(mlir::linalg::GenericOp root,
+                 llvm::ArrayRef<Coordinates> coordinates);
+
+/// A as a matrix of the rows of all samples, where it has a stride.
+mlir::Value rowsOfLeft(Kernel &kernel, mlir::linalg::GenericOp root,
+                       const KnownProduct &product);
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_KNOWNPRODUCT_H

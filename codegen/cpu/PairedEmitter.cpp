@@ -1,0 +1,795 @@
+//===- PairedEmitter.cpp - two products by one multiplication -------------===//
+#include "codegen/cpu/DotLanes.h"
+#include "codegen/cpu/InPlace.h"
+#include "codegen/cpu/PairedProduct.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+namespace {
+class PairedEmitter {
+public:
+  PairedEmitter(Kernel &kernel, linalg::GenericOp root, const PairedPlan &plan,
+                ArrayRef<Output> outputs)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
+        root(root), plan(plan), outputs(outputs) {}
+
+  void run();
+
+private:
+  using Values = SmallVector<Value>;
+  using Then = llvm::function_ref<void(Value)>;
+  using Range = std::pair<Value, Value>;
+
+  Value plus(Value value, int64_t offset) {
+    return kernel.plus(value, kernel.index(offset));
+  }
+  Value times(Value value, int64_t factor) {
+    return kernel.times(value, factor);
+  }
+  Value minus(Value left, Value right) {
+    return arith::SubIOp::create(b, loc, left, right);
+  }
+  void loop(Value from, Value to, int64_t step, Then body) {
+    emitTurns(kernel, reader, from, to, step, body);
+  }
+  Value constant(TypedAttr value) {
+    return arith::ConstantOp::create(b, loc, value);
+  }
+  Value real(double value) { return constant(b.getF32FloatAttr(float(value))); }
+  VectorType vectorType() {
+    return VectorType::get(plan.lanes, b.getF32Type());
+  }
+  Value spread(Value scalar, Type vector) {
+    return vector::BroadcastOp::create(b, loc, vector, scalar);
+  }
+
+  void layOut();
+
+  /// Rows of a sample that are measured together.
+  struct Rows {
+    Value sample; ///< null where all are one
+    Value first, count;
+    Value before; ///< of all samples
+    /// Whether this block is the first one of the call; null where it is all.
+    Value isFirst;
+  };
+  Rows rowsOf(Value block, Value firstBlock);
+  void emitBlock(const Rows &rows, Range panels);
+
+  /// What there is to know of a row.
+  struct Measures {
+    Value pairs;   ///< the sum of the products of its pairs, with their signs
+    Value squares; ///< of all its elements
+    Value largest; ///< of their magnitudes, by its bits
+  };
+  using Load = llvm::function_ref<Value(Value, unsigned)>;
+  Measures measure(Load load);
+  void addVector(Value vector, Value whole, unsigned number, Values &sums);
+  Value widened(Value vector, unsigned width);
+  Value joinLanes(Value vector);
+  Value isLikeWeights(const Measures &measures);
+  std::pair<Value, Value> factorsOf(const Measures &measures);
+  Value leftAt(const Rows &rows, Value row, Value place, unsigned width);
+  void setFacts(Value row, Value pairs, Value back);
+  void copyRows(const Rows &rows);
+  Value measureRows(const Rows &rows);
+
+  struct Tile {
+    const Rows &rows;
+    Value left; ///< where the first row of the block is
+    Value row, panel;
+    unsigned height;
+    ArrayRef<unsigned> widths; ///< of the vectors of columns
+  };
+  void multiplyTiles(const Rows &rows, Value left, Value panel,
+                     ArrayRef<unsigned> widths);
+  void multiplyTile(const Tile &tile);
+  unsigned lanesOf(unsigned width);
+  Values weightsAt(const Tile &tile, Value step);
+  Value elementAt(Value row, unsigned number, int64_t place);
+  Value addPair(Value sum, Value first, Value second, Value weight, Value other,
+                bool isMinus);
+  Value addProduct(Value sum, Value element, Value weight);
+  void addStep(const Tile &tile, Value rows, Value step, Values &sums);
+  void askForPanel(const Tile &tile, Value step);
+  void takeWeightsAhead();
+  void askForLater(const Tile &tile, Value step);
+  void askFor(Value address);
+  void finish(const Tile &tile, Values sums);
+  void storeRow(const Tile &tile, Value row, ArrayRef<Value> sums);
+
+  Kernel &kernel;
+  OpBuilder &b;
+  Location loc;
+  LaneReader reader;
+  linalg::GenericOp root;
+  const PairedPlan &plan;
+  ArrayRef<Output> outputs;
+
+  Value weights; ///< [panel][element of the sum, what is behind them][column]
+  Value given;   ///< [row of all samples][element], where A has a stride
+  Value facts;  ///< [row of a block][what is subtracted, what is multiplied by]
+  Value copied; ///< [row of a block][element]
+  Value sums;   ///< [row of a tile][column]
+  Value ahead;  ///< where weights of a later kernel begin, as a number
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+void PairedEmitter::layOut() {
+  unsigned number = cast<BlockArgument>(plan.weights->get()).getArgNumber();
+  kernel.setPackedArgument(number, plan.packing(root));
+  weights = kernel.memrefOf(plan.weights->get());
+  constexpr int64_t ofLine = 16, parts = 8;
+  auto aligned = [](int64_t elements) {
+    return int64_t(llvm::alignTo(elements, ofLine));
+  };
+  int64_t ofFacts = aligned(plan.block * 2);
+  int64_t ofCopy = aligned(plan.block * plan.copiedStride);
+  int64_t ofSums = plan.hasFunctions ? plan.size.rows * plan.width() : 0;
+  auto [scratch, begin] =
+      kernel.addScratch(b.getF32Type(), ofFacts + ofCopy + ofSums, parts);
+  auto part = [&, scratch = scratch](Value from, int64_t rows, int64_t columns,
+                                     int64_t stride) -> Value {
+    auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
+                                         {stride, 1});
+    return memref::ReinterpretCastOp::create(
+        b, loc, MemRefType::get({rows, columns}, b.getF32Type(), layout),
+        scratch, OpFoldResult(from),
+        getAsIndexOpFoldResult(b.getContext(), {rows, columns}),
+        getAsIndexOpFoldResult(b.getContext(), {stride, 1}));
+  };
+  facts = part(begin, plan.block, 2, 2);
+  copied =
+      part(plus(begin, ofFacts), plan.block, plan.depth(), plan.copiedStride);
+  if (ofSums != 0)
+    sums = part(plus(begin, ofFacts + ofCopy), plan.size.rows, plan.width(),
+                plan.width());
+  if (plan.leftStride != 0)
+    given = rowsOfLeft(kernel, root, plan);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+void PairedEmitter::run() {
+  kernel.to()->setAttr(kernelAttr, b.getStringAttr("paired"));
+  layOut();
+  takeWeightsAhead();
+  Value blocks = kernel.index(plan.blocks());
+  if (plan.sample)
+    blocks = times(kernel.loopExtent(root, *plan.sample), plan.blocks());
+  // Threads share the panels of all blocks, one block after the other.
+  int64_t panels = plan.panels();
+  if (!kernel.hasParts())
+    return loop(kernel.index(0), blocks, 1, [&](Value block) {
+      emitBlock(rowsOf(block, kernel.index(0)),
+                {kernel.index(0), kernel.index(panels)});
+    });
+  Value ofPanels = kernel.index(panels);
+  auto [from, to] = kernel.share(times(blocks, panels), 1);
+  Value last = kernel.over(plus(to, panels - 1), ofPanels, /*rest=*/false);
+  Value firstBlock = kernel.over(from, ofPanels, /*rest=*/false);
+  loop(firstBlock, last, 1, [&, from = from, to = to](Value block) {
+    Value before = times(block, panels);
+    Value first = minus(arith::MaxUIOp::create(b, loc, from, before), before);
+    Value end = kernel.least(minus(to, before), ofPanels);
+    emitBlock(rowsOf(block, firstBlock), {first, end});
+  });
+}
+
+PairedEmitter::Rows PairedEmitter::rowsOf(Value block, Value firstBlock) {
+  Rows rows = {};
+  if (plan.sample || plan.blocks() > 1)
+    rows.isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                         block, firstBlock);
+  rows.before = kernel.index(0);
+  if (plan.sample) {
+    Value ofSample = kernel.index(plan.blocks());
+    rows.sample = kernel.over(block, ofSample, /*rest=*/false);
+    block = kernel.over(block, ofSample, /*rest=*/true);
+    rows.before = times(rows.sample, plan.rows.turns());
+  }
+  rows.first = times(block, plan.block);
+  rows.before = kernel.plus(rows.before, rows.first);
+  rows.count = kernel.index(plan.block);
+  if (plan.rows.turns() % plan.block != 0)
+    rows.count = kernel.least(
+        rows.count, minus(kernel.index(plan.rows.turns()), rows.first));
+  return rows;
+}
+
+/// The panels `panels` of a block of rows.
+void PairedEmitter::emitBlock(const Rows &rows, Range panels) {
+  Value left = measureRows(rows);
+  int64_t columns = plan.columns.turns(), whole = columns / plan.width();
+  SmallVector<unsigned> widths(plan.size.vectors, plan.lanes);
+  loop(panels.first, kernel.least(panels.second, kernel.index(whole)), 1,
+       [&](Value panel) { multiplyTiles(rows, left, panel, widths); });
+  if (whole == plan.panels())
+    return;
+  widths.clear();
+  for (int64_t rest = columns % plan.width(); rest > 0; rest -= plan.lanes)
+    widths.push_back(unsigned(std::min<int64_t>(rest, plan.lanes)));
+  Value first =
+      arith::MaxUIOp::create(b, loc, panels.first, kernel.index(whole));
+  loop(first, panels.second, plan.panels(),
+       [&](Value panel) { multiplyTiles(rows, left, panel, widths); });
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// `vector` with zeros behind it, where it has not all lanes.
+Value PairedEmitter::widened(Value vector, unsigned width) {
+  if (width == plan.lanes)
+    return vector;
+  Value zeros = constant(b.getZeroAttr(vectorType()));
+  return vector::InsertStridedSliceOp::create(
+      b, loc, vector, zeros, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+}
+
+/// The sum of the lanes: its halves, then those of that.
+Value PairedEmitter::joinLanes(Value vector) {
+  for (int64_t half = plan.lanes / 2; half > 0; half /= 2) {
+    auto part = [&](int64_t from) -> Value {
+      return vector::ExtractStridedSliceOp::create(
+          b, loc, vector, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{half},
+          ArrayRef<int64_t>{1});
+    };
+    vector = arith::AddFOp::create(b, loc, part(0), part(half));
+  }
+  return vector::ExtractOp::create(b, loc, vector, ArrayRef<int64_t>{0});
+}
+
+/// Vectors after which the pairs of a step begin with the same lane.
+static constexpr unsigned vectorsOfTurn = 3;
+
+/// Adds elements of a row to its measures so far, `vectorsOfTurn` vectors of
+/// products of neighbours, one of squares and one of magnitudes: `whole`, and
+/// of those `vector` are in pairs.
+void PairedEmitter::addVector(Value vector, Value whole, unsigned number,
+                              Values &sums) {
+  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
+                                             arith::FastMathFlags::contract);
+  auto add = [&](Value &sum, Value left, Value right) {
+    Value product = arith::MulFOp::create(b, loc, left, right, fused);
+    sum = arith::AddFOp::create(b, loc, sum, product, fused);
+  };
+  SmallVector<int64_t> neighbours;
+  for (int64_t lane = 0; lane < plan.lanes; ++lane)
+    neighbours.push_back(lane ^ 1);
+  Value swapped = vector::ShuffleOp::create(b, loc, vector, vector, neighbours);
+  add(sums[number], vector, swapped);
+  add(sums[vectorsOfTurn], whole, whole);
+  auto bits = VectorType::get(plan.lanes, b.getI32Type());
+  Value magnitudes = arith::AndIOp::create(
+      b, loc, vector::BitCastOp::create(b, loc, bits, whole),
+      constant(DenseElementsAttr::get(bits, b.getI32IntegerAttr(INT32_MAX))));
+  Value &largest = sums[vectorsOfTurn + 1];
+  largest = arith::MaxUIOp::create(b, loc, largest, magnitudes);
+}
+
+/// Measures a row whose elements `load` reads, so many from one on.
+PairedEmitter::Measures PairedEmitter::measure(Load load) {
+  int64_t depth = plan.depth(), lanes = plan.lanes;
+  int64_t turn = lanes * vectorsOfTurn, whole = depth / turn * turn;
+  int64_t inPairs = plan.steps() * stepOfPairs;
+  Value zeros = constant(b.getZeroAttr(vectorType()));
+  Values start(vectorsOfTurn + 1, zeros);
+  start.push_back(
+      constant(b.getZeroAttr(VectorType::get(lanes, b.getI32Type()))));
+  Values all =
+      emitLoop(b, loc, kernel.index(0), kernel.index(whole), kernel.index(turn),
+               start, [&](Value place, ValueRange before) {
+                 Values after(before);
+                 for (unsigned number = 0; number < vectorsOfTurn; ++number) {
+                   Value vector = load(plus(place, number * lanes), plan.lanes);
+                   addVector(vector, vector, number, after);
+                 }
+                 return after;
+               });
+  unsigned number = 0;
+  for (int64_t place = whole; place < depth; place += lanes, ++number) {
+    auto width = unsigned(std::min(lanes, depth - place));
+    Value vector = widened(load(kernel.index(place), width), width);
+    Value ofPairs = vector;
+    if (place + width > inPairs) {
+      SmallVector<float> kept;
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        kept.push_back(place + lane < inPairs ? 1 : 0);
+      // Not by a product, for which zero times infinity is no number.
+      SmallVector<bool> isKept;
+      for (float one : kept)
+        isKept.push_back(one != 0);
+      Value mask = constant(DenseElementsAttr::get(
+          VectorType::get(lanes, b.getI1Type()), isKept));
+      ofPairs = arith::SelectOp::create(b, loc, mask, vector, zeros);
+    }
+    addVector(ofPairs, vector, number, all);
+  }
+  // Each product of neighbours is there twice.
+  Value pairs;
+  for (unsigned number = 0; number < vectorsOfTurn; ++number) {
+    SmallVector<float> signs;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      signs.push_back(.5F * float(signOfPair(number * lanes + lane, turn)));
+    Value part = arith::MulFOp::create(
+        b, loc, all[number],
+        constant(DenseElementsAttr::get(vectorType(), ArrayRef<float>(signs))));
+    pairs = pairs ? arith::AddFOp::create(b, loc, pairs, part) : part;
+  }
+  Value largest = vector::ReductionOp::create(
+      b, loc, vector::CombiningKind::MAXUI, all[vectorsOfTurn + 1]);
+  return {joinLanes(pairs), joinLanes(all[vectorsOfTurn]), largest};
+}
+
+/// Whether the mean of the squares of a row is about that of the weights, one.
+/// It is not where it is no number.
+Value PairedEmitter::isLikeWeights(const Measures &measures) {
+  constexpr double most = 16;
+  auto depth = double(plan.depth());
+  Value isEnough = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
+                                         measures.squares, real(depth / most));
+  Value isLittle = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE,
+                                         measures.squares, real(depth * most));
+  return arith::AndIOp::create(b, loc, isEnough, isLittle);
+}
+
+/// What a row is multiplied by, a power of two, and what makes up for it.
+std::pair<Value, Value> PairedEmitter::factorsOf(const Measures &measures) {
+  // The largest magnitude becomes one from 4 to 8, of a number that is not
+  // tiny or huge.
+  constexpr int64_t mantissa = 23, least = 3, most = 252, sum = 256;
+  auto number = [&](int64_t value) {
+    return constant(b.getI32IntegerAttr(int32_t(value)));
+  };
+  Value exponent =
+      arith::ShRUIOp::create(b, loc, measures.largest, number(mantissa));
+  exponent = arith::MaxUIOp::create(b, loc, exponent, number(least));
+  exponent = arith::MinUIOp::create(b, loc, exponent, number(most));
+  auto power = [&](Value exponent) -> Value {
+    Value bits = arith::ShLIOp::create(b, loc, exponent, number(mantissa));
+    return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
+  };
+  Value factor = power(arith::SubIOp::create(b, loc, number(sum), exponent));
+  Value back = power(arith::SubIOp::create(b, loc, exponent, number(2)));
+  // Of a row of zeros nothing is left.
+  Value isZero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                       measures.largest, number(0));
+  back = arith::SelectOp::create(b, loc, isZero, real(0), back);
+  Value isLike = isLikeWeights(measures), one = real(1);
+  return {arith::SelectOp::create(b, loc, isLike, one, factor),
+          arith::SelectOp::create(b, loc, isLike, one, back)};
+}
+
+/// Elements of a row of A.
+Value PairedEmitter::leftAt(const Rows &rows, Value row, Value place,
+                            unsigned width) {
+  if (given)
+    return vector::LoadOp::create(
+        b, loc, VectorType::get(width, b.getF32Type()), given,
+        ValueRange{kernel.plus(rows.before, row), place});
+  LaneReader::Scope scope(reader);
+  unsigned ofSum = plan.sums.loops.back();
+  reader.setLane(ofSum);
+  reader.bind(ofSum, place);
+  Coordinates ofRow =
+      coordinatesOf(kernel, reader, plan.rows, kernel.plus(rows.first, row));
+  if (plan.sample)
+    ofRow.push_back({*plan.sample, reader.symbol(rows.sample)});
+  Position position =
+      atPoint(root.getMatchingIndexingMap(plan.left).getResults(),
+              pointAt(root, ofRow));
+  return reader.materialize(reader.read(plan.left->get(), position, width),
+                            width);
+}
+
+void PairedEmitter::setFacts(Value row, Value pairs, Value back) {
+  memref::StoreOp::create(b, loc, pairs, facts,
+                          ValueRange{row, kernel.index(0)});
+  memref::StoreOp::create(b, loc, back, facts,
+                          ValueRange{row, kernel.index(1)});
+}
+
+/// Copies the rows, each as large as the weights.
+void PairedEmitter::copyRows(const Rows &rows) {
+  loop(kernel.index(0), rows.count, 1, [&](Value row) {
+    Measures before = measure([&](Value place, unsigned width) {
+      return leftAt(rows, row, place, width);
+    });
+    auto [factor, back] = factorsOf(before);
+    Measures after = measure([&, factor = factor](Value place, unsigned width) {
+      Value vector = leftAt(rows, row, place, width);
+      vector = arith::MulFOp::create(b, loc, vector,
+                                     spread(factor, vector.getType()));
+      vector::StoreOp::create(b, loc, vector, copied, ValueRange{row, place});
+      return vector;
+    });
+    setFacts(row, after.pairs, back);
+  });
+}
+
+/// Finds out what is to know of the rows, and returns where they are: in A, or
+/// in a copy.
+Value PairedEmitter::measureRows(const Rows &rows) {
+  auto begin = [&](Value memref, int64_t stride, Value row) {
+    auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memref);
+    Value first = kernel.plus(metadata.getOffset(), times(row, stride));
+    return addressOf(kernel, metadata.getBaseBuffer(), first);
+  };
+  Value copy = begin(copied, plan.copiedStride, kernel.index(0));
+  if (!given) {
+    copyRows(rows);
+    return copy;
+  }
+  Value no = constant(b.getBoolAttr(false));
+  Values wants = emitLoop(
+      b, loc, kernel.index(0), rows.count, kernel.index(1), no,
+      [&](Value row, ValueRange before) {
+        Measures measures = measure([&](Value place, unsigned width) {
+          return leftAt(rows, row, place, width);
+        });
+        setFacts(row, measures.pairs, real(1));
+        Value yes = constant(b.getBoolAttr(true));
+        Value isOther =
+            arith::XOrIOp::create(b, loc, isLikeWeights(measures), yes);
+        return Values{arith::OrIOp::create(b, loc, before[0], isOther)};
+      });
+  auto branch = scf::IfOp::create(b, loc, wants[0], /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    copyRows(rows);
+  }
+  return arith::SelectOp::create(b, loc, wants[0], copy,
+                                 begin(given, plan.leftStride, rows.before));
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void PairedEmitter::multiplyTiles(const Rows &rows, Value left, Value panel,
+                                  ArrayRef<unsigned> widths) {
+  int64_t height = plan.size.rows, rest = plan.rows.turns() % height;
+  // Blocks are whole tiles but for the last one.
+  int64_t inBlocks = (plan.blocks() - 1) * plan.block;
+  Value end = rows.count;
+  if (rest != 0)
+    end = minus(end, kernel.over(end, kernel.index(height), /*rest=*/true));
+  loop(kernel.index(0), end, height, [&](Value row) {
+    multiplyTile({rows, left, row, panel, unsigned(height), widths});
+  });
+  if (rest == 0)
+    return;
+  Value first = kernel.index(plan.rows.turns() - inBlocks - rest);
+  // No other block ends behind it and within a tile.
+  Value isLast =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, end, rows.count);
+  auto branch = scf::IfOp::create(b, loc, isLast, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  LaneReader::Scope scope(reader);
+  multiplyTile({rows, left, first, panel, unsigned(rest), widths});
+}
+
+/// The lanes of the sums of so many columns: half a vector takes half the time.
+unsigned PairedEmitter::lanesOf(unsigned width) {
+  return width <= plan.lanes / 2 ? plan.lanes / 2 : plan.lanes;
+}
+
+PairedEmitter::Values PairedEmitter::weightsAt(const Tile &tile, Value step) {
+  Values vectors;
+  for (auto [vector, width] : llvm::enumerate(tile.widths))
+    vectors.push_back(vector::LoadOp::create(
+        b, loc, VectorType::get(lanesOf(width), b.getF32Type()), weights,
+        ValueRange{tile.panel, step,
+                   kernel.index(int64_t(vector) * plan.lanes)}));
+  return vectors;
+}
+
+/// Where element `place` of row `number` is behind `row`, an address.
+Value PairedEmitter::elementAt(Value row, unsigned number, int64_t place) {
+  int64_t offset = number * plan.copiedStride + place;
+  return LLVM::GEPOp::create(b, loc, row.getType(), b.getF32Type(), row,
+                             ArrayRef<LLVM::GEPArg>{int32_t(offset)});
+}
+
+/// Some instructions in this order, the last of which leaves its result in the
+/// first operand of all. A compiler reads elements once for several of them, or
+/// puts off what is to be done with them, and runs out of registers. `{1toN}`
+/// is an element for all lanes of the last operand.
+static Value inOrder(Kernel &kernel, StringRef instructions,
+                     StringRef constraints, ArrayRef<Value> operands,
+                     unsigned temporaries) {
+  OpBuilder &b = kernel.builder();
+  auto vector = cast<VectorType>(operands.back().getType());
+  Type result = vector;
+  if (temporaries != 0)
+    result = LLVM::LLVMStructType::getLiteral(
+        b.getContext(), SmallVector<Type>(temporaries + 1, vector));
+  SmallVector<Attribute> attributes;
+  for (Value operand : operands) {
+    SmallVector<NamedAttribute> named;
+    if (isa<LLVM::LLVMPointerType>(operand.getType()))
+      named.push_back(
+          b.getNamedAttr(LLVM::InlineAsmOp::getElementTypeAttrName(),
+                         TypeAttr::get(b.getF32Type())));
+    attributes.push_back(b.getDictionaryAttr(named));
+  }
+  std::string text = instructions.str();
+  std::string lanes = "1to" + std::to_string(vector.getNumElements());
+  for (size_t at = 0; (at = text.find("1toN", at)) != std::string::npos;)
+    text.replace(at, 4, lanes);
+  Value results = LLVM::InlineAsmOp::create(
+                      b, kernel.loc(), result, operands, text, constraints,
+                      /*has_side_effects=*/false, /*is_align_stack=*/false,
+                      LLVM::TailCallKind::None, /*asm_dialect=*/{},
+                      b.getArrayAttr(attributes))
+                      .getRes();
+  if (temporaries == 0)
+    return results;
+  return LLVM::ExtractValueOp::create(b, kernel.loc(), results,
+                                      ArrayRef<int64_t>{0});
+}
+
+/// `sum` plus the products of two elements with their weights, of which one
+/// multiplication has so much more than is subtracted in the end.
+Value PairedEmitter::addPair(Value sum, Value first, Value second, Value weight,
+                             Value other, bool isMinus) {
+  return inOrder(kernel,
+                 isMinus ? "vsubps $3{1toN}, $6, $1\n\t"
+                           "vsubps $4{1toN}, $5, $2\n\t"
+                           "vfnmadd231ps $1, $2, $0"
+                         : "vaddps $3{1toN}, $6, $1\n\t"
+                           "vaddps $4{1toN}, $5, $2\n\t"
+                           "vfmadd231ps $1, $2, $0",
+                 "=v,=&v,=&v,*m,*m,v,v,0", {first, second, weight, other, sum},
+                 /*temporaries=*/2);
+}
+
+Value PairedEmitter::addProduct(Value sum, Value element, Value weight) {
+  return inOrder(kernel, "vfmadd231ps $1{1toN}, $2, $0", "=v,*m,v,0",
+                 {element, weight, sum}, /*temporaries=*/0);
+}
+
+/// Adds the products of a step. Sums of pairs come beside products as they are,
+/// so that neither kind of unit waits: a row has its product a little later
+/// than its pair.
+void PairedEmitter::addStep(const Tile &tile, Value rows, Value step,
+                            Values &sums) {
+  constexpr size_t later = 4;
+  auto vectors = unsigned(tile.widths.size());
+  for (int64_t half : {0, 1}) {
+    int64_t first = 2 * half, single = 4 + half;
+    Values ofFirst = weightsAt(tile, plus(step, first));
+    Values ofSecond = weightsAt(tile, plus(step, first + 1));
+    Values ofSingle = weightsAt(tile, plus(step, single));
+    for (size_t turn = 0; turn < sums.size() + later; ++turn) {
+      if (turn < sums.size()) {
+        auto row = unsigned(turn / vectors), vector = unsigned(turn % vectors);
+        sums[turn] = addPair(sums[turn], elementAt(rows, row, first),
+                             elementAt(rows, row, first + 1), ofFirst[vector],
+                             ofSecond[vector], half == 1);
+      }
+      if (turn >= later) {
+        size_t number = turn - later;
+        auto row = unsigned(number / vectors);
+        sums[number] = addProduct(sums[number], elementAt(rows, row, single),
+                                  ofSingle[number % vectors]);
+      }
+    }
+  }
+}
+
+static constexpr int64_t bytesOfLine = 64, bytesOfF32 = 4;
+
+/// Asks the second cache for the line at `address`, a number.
+void PairedEmitter::askFor(Value address) {
+  address = arith::IndexCastOp::create(b, loc, b.getI64Type(), address);
+  address = LLVM::IntToPtrOp::create(
+      b, loc, LLVM::LLVMPointerType::get(b.getContext()), address);
+  LLVM::Prefetch::create(b, loc, address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+}
+
+/// Asks for the weights of the next panel, in all tiles of a block; of those
+/// that stay in the second cache in the first block alone.
+void PairedEmitter::askForPanel(const Tile &tile, Value step) {
+  if (!plan.asksAhead || plan.panels() == 1)
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  if (plan.stays && tile.rows.isFirst)
+    b.setInsertionPointToStart(
+        scf::IfOp::create(b, loc, tile.rows.isFirst, /*withElseRegion=*/false)
+            .thenBlock());
+  auto tiles = int64_t(llvm::divideCeil(plan.block, plan.size.rows));
+  int64_t ofPanel =
+      (plan.depth() + rowsBehindPaired) * plan.width() * bytesOfF32;
+  int64_t lines = ofPanel / bytesOfLine;
+  auto atOnce = int64_t(llvm::divideCeil(lines, plan.steps() * tiles));
+  Value turn = kernel.over(tile.row, kernel.index(plan.size.rows), false);
+  Value number =
+      kernel.plus(times(turn, plan.steps()),
+                  kernel.over(step, kernel.index(stepOfPairs), /*rest=*/false));
+  number = kernel.least(times(number, atOnce), kernel.index(lines - atOnce));
+  Value panel =
+      kernel.least(plus(tile.panel, 1), kernel.index(plan.panels() - 1));
+  Value from = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, weights);
+  from = kernel.plus(from, times(panel, ofPanel));
+  from = kernel.plus(from, times(number, bytesOfLine));
+  for (int64_t line = 0; line < atOnce; ++line)
+    askFor(plus(from, line * bytesOfLine));
+}
+
+/// Takes the weights of a later kernel that this one has time to ask for.
+void PairedEmitter::takeWeightsAhead() {
+  if (kernel.bytesAhead() < bytesOfLine || plan.sample)
+    return;
+  ahead = memref::ExtractAlignedPointerAsIndexOp::create(
+      b, loc, kernel.addWeightsAhead());
+  ahead = plus(ahead, kernel.firstAhead());
+}
+
+/// Asks for some of those.
+void PairedEmitter::askForLater(const Tile &tile, Value step) {
+  if (!ahead)
+    return;
+  constexpr int64_t mostAtOnce = 2 * stepOfPairs;
+  int64_t height = plan.size.rows;
+  auto ofPanel = int64_t(llvm::divideCeil(plan.rows.turns(), height));
+  int64_t lines = kernel.bytesAhead() / bytesOfLine;
+  int64_t steps = plan.panels() * ofPanel * plan.steps();
+  int64_t atOnce =
+      std::min(int64_t(llvm::divideCeil(lines, steps)), mostAtOnce);
+  Value row = kernel.plus(tile.rows.first, tile.row);
+  Value turn = kernel.plus(times(tile.panel, ofPanel),
+                           kernel.over(row, kernel.index(height), false));
+  Value number =
+      kernel.plus(times(turn, plan.steps()),
+                  kernel.over(step, kernel.index(stepOfPairs), /*rest=*/false));
+  // Those of the last turns are asked for more than once.
+  number = kernel.least(times(number, atOnce),
+                        kernel.index(std::max<int64_t>(lines - atOnce, 0)));
+  Value from = kernel.plus(ahead, times(number, bytesOfLine));
+  for (int64_t line = 0; line < std::min(atOnce, lines); ++line)
+    askFor(plus(from, line * bytesOfLine));
+}
+
+/// A tile of sums in registers: rows by vectors of columns.
+void PairedEmitter::multiplyTile(const Tile &tile) {
+  auto at = [&](Value base, Value element) -> Value {
+    Value number = arith::IndexCastOp::create(b, loc, b.getI64Type(), element);
+    return LLVM::GEPOp::create(b, loc, base.getType(), b.getF32Type(), base,
+                               ArrayRef<LLVM::GEPArg>{number});
+  };
+  Value rows = at(tile.left, times(tile.row, plan.copiedStride));
+  Values start, first = weightsAt(tile, kernel.index(plan.depth()));
+  for (unsigned row = 0; row < tile.height; ++row)
+    start.append(first);
+  int64_t inPairs = plan.steps() * stepOfPairs;
+  Values all = emitLoop(b, loc, kernel.index(0), kernel.index(inPairs),
+                        kernel.index(stepOfPairs), start,
+                        [&](Value step, ValueRange before) {
+                          Values after(before);
+                          askForPanel(tile, step);
+                          askForLater(tile, step);
+                          addStep(tile, at(rows, step), step, after);
+                          return after;
+                        });
+  for (int64_t number = inPairs; number < plan.depth(); ++number) {
+    Value place = kernel.index(number), element = at(rows, place);
+    Values factors = weightsAt(tile, place);
+    for (auto [turn, sum] : llvm::enumerate(all)) {
+      auto row = unsigned(turn / factors.size());
+      sum = addProduct(sum, elementAt(element, row, 0),
+                       factors[turn % factors.size()]);
+    }
+  }
+  finish(tile, all);
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs
+//===----------------------------------------------------------------------===//
+
+/// Makes the sums of a row of products, and stores what follows from them.
+void PairedEmitter::storeRow(const Tile &tile, Value row,
+                             ArrayRef<Value> sums) {
+  LaneReader::Scope scope(reader);
+  unsigned lane = plan.columns.loops.back();
+  Value inBlock = kernel.plus(tile.row, row);
+  auto fact = [&](int64_t number) {
+    return memref::LoadOp::create(b, loc, facts,
+                                  ValueRange{inBlock, kernel.index(number)})
+        .getResult();
+  };
+  Value pairs = fact(0), back = fact(1);
+  Values factors = weightsAt(tile, kernel.index(plan.depth() + 1));
+  Coordinates ofRow = coordinatesOf(kernel, reader, plan.rows,
+                                    kernel.plus(tile.rows.first, inBlock));
+  if (plan.sample)
+    ofRow.push_back({*plan.sample, reader.symbol(tile.rows.sample)});
+  Coordinates ofColumns = coordinatesOf(kernel, reader, plan.columns,
+                                        times(tile.panel, plan.width()));
+  reader.setLane(lane);
+  // The first one of a group is the lane.
+  reader.bind(lane, reader.at(ofColumns.front().second));
+  SmallVector<SumsAt> vectors;
+  auto store = [&](unsigned width) {
+    if (!vectors.empty())
+      storeOutputs(kernel, reader, root, outputs, vectors, width);
+    vectors.clear();
+  };
+  for (auto [number, width] : llvm::enumerate(tile.widths)) {
+    Type type = sums[number].getType();
+    Value sum =
+        arith::SubFOp::create(b, loc, sums[number], spread(pairs, type));
+    Value factor =
+        arith::MulFOp::create(b, loc, factors[number], spread(back, type));
+    sum = arith::MulFOp::create(b, loc, sum, factor);
+    if (width != plan.lanes)
+      store(plan.lanes);
+    if (width != lanesOf(width)) {
+      sum = vector::ExtractStridedSliceOp::create(
+          b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+          ArrayRef<int64_t>{1});
+    }
+    Position point = pointAt(root, {ofRow, ofColumns});
+    point[lane] = getAffineDimExpr(lane, b.getContext()) +
+                  int64_t(number) * int64_t(plan.lanes);
+    vectors.push_back({point, {sum}});
+  }
+  store(tile.widths.back());
+}
+
+void PairedEmitter::finish(const Tile &tile, Values all) {
+  ArrayRef<Value> left = all;
+  size_t vectors = tile.widths.size();
+  auto place = [&](Value row, size_t vector) {
+    return Values{row, kernel.index(int64_t(vector * plan.lanes))};
+  };
+  for (unsigned row = 0; row < tile.height; ++row) {
+    ArrayRef<Value> ofRow = left.slice(row * vectors, vectors);
+    if (!plan.hasFunctions) {
+      storeRow(tile, kernel.index(row), ofRow);
+      continue;
+    }
+    for (auto [vector, sum] : llvm::enumerate(ofRow))
+      vector::StoreOp::create(b, loc, sum, sums,
+                              place(kernel.index(row), vector));
+  }
+  if (!plan.hasFunctions)
+    return;
+  loop(kernel.index(0), kernel.index(tile.height), 1, [&](Value row) {
+    Values ofRow;
+    for (size_t vector = 0; vector < vectors; ++vector)
+      ofRow.push_back(vector::LoadOp::create(b, loc, left[vector].getType(),
+                                             sums, place(row, vector)));
+    storeRow(tile, row, ofRow);
+  });
+}
+
+void emitPaired(Kernel &kernel, linalg::GenericOp root, const PairedPlan &plan,
+                ArrayRef<Output> outputs) {
+  PairedEmitter(kernel, root, plan, outputs).run();
+  if (outputs.size() == kernel.results().size())
+    markInPlace(kernel, root);
+}
+
+} // namespace keratin

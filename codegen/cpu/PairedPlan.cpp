@@ -1,0 +1,146 @@
+//===- PairedPlan.cpp - when products are made in pairs -------------------===//
+#include "codegen/cpu/PairedProduct.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace keratin {
+
+static constexpr int64_t bytesOfF32 = 4;
+
+int64_t PairedPlan::panels() const {
+  return int64_t(llvm::divideCeil(columns.turns(), width()));
+}
+
+int64_t PairedPlan::blocks() const {
+  return int64_t(llvm::divideCeil(rows.turns(), block));
+}
+
+/// Makes the rows of all samples one group, where their number is known.
+static void joinSamples(KnownProduct &product) {
+  if (!product.sample || !product.samples)
+    return;
+  LoopGroup all;
+  all.add(*product.sample, *product.samples);
+  for (auto [loop, extent] :
+       llvm::zip_equal(product.rows.loops, product.rows.extents))
+    all.add(loop, extent);
+  product.rows = all;
+  product.sample = std::nullopt;
+  product.samples = 1;
+}
+
+/// How many rows tiles of `height` take the time of.
+static int64_t costOfRows(int64_t rows, int64_t height) {
+  // So few take as long as more of them: each waits for its last product.
+  constexpr int64_t fewestRows = 5;
+  int64_t rest = rows % height;
+  return rows - rest + (rest == 0 ? 0 : std::max(rest, fewestRows));
+}
+
+/// The rows of a tile: as many as registers hold the sums of, beside two pairs
+/// of vectors of weights and a pair of sums, or less where the last tile would
+/// have few of them.
+static unsigned rowsOfTile(int64_t rows, unsigned vectors,
+                           const VectorUnit &unit) {
+  int64_t most = (unit.registers - 2 * vectors - 4) / vectors;
+  int64_t best = std::min(most, rows);
+  for (int64_t height = best; height > most / 2; --height)
+    if (costOfRows(rows, height) < costOfRows(rows, best))
+      best = height;
+  return unsigned(best);
+}
+
+/// Whether it is expected to take less time than sums of products, in cycles of
+/// a row in which one vector is multiplied.
+static bool isFaster(const PairedPlan &plan) {
+  // Measured: what is done once for each row, for each of its elements and for
+  // each vector of its outputs.
+  constexpr double ofRow = 75, ofElement = .17, ofVector = 4, most = .95;
+  double depth = double(plan.depth()), rows = double(plan.rows.turns());
+  double vectors =
+      double(llvm::divideCeil(2 * plan.columns.turns(), plan.lanes)) / 2;
+  double products = depth * vectors;
+  double inPairs = products * 2 / 3 *
+                   double(costOfRows(plan.rows.turns(), plan.size.rows)) / rows;
+  return inPairs + ofRow + ofElement * depth + ofVector * vectors <
+         most * products;
+}
+
+static bool haveFiniteWeights(Kernel &kernel, linalg::GenericOp root,
+                              const PairedPlan &plan) {
+  PairedPacking packing = plan.packing(root);
+  auto bytes = size_t(plan.columns.turns() * plan.depth() * bytesOfF32);
+  ArrayRef<ElementsAttr> values = kernel.valuesOf(plan.weights->get());
+  return !values.empty() && llvm::all_of(values, [&](ElementsAttr value) {
+    ArrayRef<char> weights = bytesOfElements(value);
+    return weights.size() == bytes && canBePaired(weights, packing);
+  });
+}
+
+/// How many rows are measured and then multiplied with one panel after the
+/// other. Where the second cache has all weights that are a few tiles, which
+/// the first one keeps; else as many as the second one keeps.
+static int64_t rowsOfBlock(const PairedPlan &plan, const VectorUnit &unit) {
+  constexpr int64_t firstCache = 24 << 10, tilesThatAsk = 4;
+  int64_t height = plan.size.rows, ofTile = plan.depth() * bytesOfF32 * height;
+  int64_t bytes = plan.stays ? firstCache : unit.secondCache() * 3 / 8;
+  int64_t tiles =
+      std::max<int64_t>(bytes / ofTile, plan.asksAhead ? tilesThatAsk : 1);
+  return std::min(tiles, int64_t(llvm::divideCeil(plan.rows.turns(), height))) *
+         height;
+}
+
+std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
+                                     ArrayRef<Output> outputs,
+                                     const VectorUnit &unit) {
+  constexpr unsigned bits = 512, fewestRegisters = 32, mostVectors = 2;
+  constexpr int64_t fewestRows = 6, fewestSteps = 4, bytesOfLine = 64;
+  if (!unit.pairs || unit.littleCode || unit.bits < bits ||
+      unit.registers < fewestRegisters)
+    return std::nullopt;
+  std::optional<KnownProduct> product = readKnownProduct(kernel, root);
+  if (!product)
+    return std::nullopt;
+  PairedPlan plan = {};
+  static_cast<KnownProduct &>(plan) = *std::move(product);
+  joinSamples(plan);
+  plan.lanes = unit.bits / (8 * bytesOfF32);
+  plan.size.vectors = unsigned(std::min<int64_t>(
+      mostVectors, llvm::divideCeil(plan.columns.turns(), plan.lanes)));
+  int64_t rows = plan.rows.turns();
+  // A vector is of one turn of the outer columns, and so is the output.
+  bool areWhole = plan.columns.loops.size() == 1 ||
+                  plan.columns.extents.back() % plan.width() == 0;
+  if (plan.rows.loops.empty() || rows < fewestRows ||
+      plan.steps() < fewestSteps || plan.columns.turns() < plan.lanes ||
+      !areWhole || plan.rows.turns() * plan.depth() > INT32_MAX)
+    return std::nullopt;
+  plan.size.rows = rowsOfTile(rows, plan.size.vectors, unit);
+  plan.copiedStride =
+      int64_t(llvm::alignTo(plan.depth() * bytesOfF32, bytesOfLine) +
+              bytesOfLine) /
+      bytesOfF32;
+  // Rows that are too far apart, or meet in few sets of the first cache, are
+  // copied.
+  if (plan.leftStride > 2 * plan.depth() ||
+      cachedRows(plan.leftStride * bytesOfF32) < plan.size.rows)
+    plan.leftStride = 0;
+  if (plan.leftStride == 0 && plan.sums.loops.size() != 1)
+    return std::nullopt;
+  if (plan.leftStride != 0)
+    plan.copiedStride = plan.leftStride;
+  plan.stays = plan.depth() * plan.columns.turns() * bytesOfF32 <=
+               unit.secondCache() / 2;
+  plan.asksAhead = !unit.nearestWeights();
+  plan.block = rowsOfBlock(plan, unit);
+  plan.hasFunctions = finishesWithFunctions(root, outputs);
+  return isFaster(plan) && haveFiniteWeights(kernel, root, plan)
+             ? std::optional(plan)
+             : std::nullopt;
+}
+
+} // namespace keratin
