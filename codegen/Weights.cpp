@@ -90,7 +90,7 @@ static FailureOr<ArrayRef<char>> bytesOf(ElementsAttr elements, ShapedType type,
 }
 
 /// The transforms that `packing`, `{axes, block, strides, taps, winograd,
-/// type}`, asks for.
+/// type}` and where it has them `pairs`, asks for.
 static LogicalResult copyTransformed(ElementsAttr elements,
                                      DictionaryAttr packing,
                                      MutableArrayRef<char> out) {
@@ -118,7 +118,10 @@ static LogicalResult copyTransformed(ElementsAttr elements,
     return failure();
   WindowTransform transform = {{m.getInt(), taps.getInt()},
                                llvm::to_vector<2>(axes.asArrayRef()),
-                               llvm::to_vector<2>(strides.asArrayRef())};
+                               llvm::to_vector<2>(strides.asArrayRef()),
+                               packing.contains("pairs")};
+  if (transform.inPairs && !type.getElementType().isF32())
+    return failure();
   if (block.getInt() > static_cast<int64_t>(out.size()) ||
       !fills(transformedType(type, transform, block.getInt()), out))
     return failure();

@@ -188,8 +188,13 @@ int64_t ProductReader::strideOfLeft() {
     }
     return true;
   };
-  auto innermost = map.getResultPosition(
-      getAffineDimExpr(product.rows.loops.back(), root.getContext()));
+  std::optional<unsigned> ofRow = product.sample;
+  if (!product.rows.loops.empty())
+    ofRow = product.rows.loops.back();
+  if (!ofRow)
+    return 0;
+  auto innermost =
+      map.getResultPosition(getAffineDimExpr(*ofRow, root.getContext()));
   int64_t stride = innermost ? strides[*innermost] : 0;
   LoopGroup samples;
   if (product.sample)

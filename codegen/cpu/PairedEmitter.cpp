@@ -2,6 +2,7 @@
 #include "codegen/cpu/DotLanes.h"
 #include "codegen/cpu/InPlace.h"
 #include "codegen/cpu/PairedProduct.h"
+#include "codegen/cpu/PairedTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -21,7 +22,8 @@ public:
   PairedEmitter(Kernel &kernel, linalg::GenericOp root, const PairedPlan &plan,
                 ArrayRef<Output> outputs)
       : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
-        root(root), plan(plan), outputs(outputs) {}
+        pairs(kernel, plan.depth(), plan.lanes), root(root), plan(plan),
+        outputs(outputs) {}
 
   void run();
 
@@ -66,21 +68,8 @@ private:
   Rows rowsOf(Value block, Value firstBlock);
   void emitBlock(const Rows &rows, Range panels);
 
-  /// What there is to know of a row.
-  struct Measures {
-    Value pairs;   ///< the sum of the products of its pairs, with their signs
-    Value squares; ///< of all its elements
-    Value largest; ///< of their magnitudes, by its bits
-  };
-  using Load = llvm::function_ref<Value(Value, unsigned)>;
-  Measures measure(Load load);
-  void addVector(Value vector, Value whole, unsigned number, Values &sums);
-  Value widened(Value vector, unsigned width);
-  Value joinLanes(Value vector);
-  Value isLikeWeights(const Measures &measures);
-  std::pair<Value, Value> factorsOf(const Measures &measures);
   Value leftAt(const Rows &rows, Value row, Value place, unsigned width);
-  void setFacts(Value row, Value pairs, Value back);
+  void setFacts(Value row, Value subtracted, Value back);
   void copyRows(const Rows &rows);
   Value measureRows(const Rows &rows);
 
@@ -95,12 +84,7 @@ private:
                      ArrayRef<unsigned> widths);
   void multiplyTile(const Tile &tile);
   unsigned lanesOf(unsigned width);
-  Values weightsAt(const Tile &tile, Value step);
-  Value elementAt(Value row, unsigned number, int64_t place);
-  Value addPair(Value sum, Value first, Value second, Value weight, Value other,
-                bool isMinus);
-  Value addProduct(Value sum, Value element, Value weight);
-  void addStep(const Tile &tile, Value rows, Value step, Values &sums);
+  Value weightsAt(const Tile &tile, Value place, unsigned vector);
   void askForPanel(const Tile &tile, Value step);
   void takeWeightsAhead();
   void askForLater(const Tile &tile, Value step);
@@ -112,6 +96,7 @@ private:
   OpBuilder &b;
   Location loc;
   LaneReader reader;
+  PairedTiles pairs;
   linalg::GenericOp root;
   const PairedPlan &plan;
   ArrayRef<Output> outputs;
@@ -235,149 +220,6 @@ void PairedEmitter::emitBlock(const Rows &rows, Range panels) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// `vector` with zeros behind it, where it has not all lanes.
-Value PairedEmitter::widened(Value vector, unsigned width) {
-  if (width == plan.lanes)
-    return vector;
-  Value zeros = constant(b.getZeroAttr(vectorType()));
-  return vector::InsertStridedSliceOp::create(
-      b, loc, vector, zeros, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
-}
-
-/// The sum of the lanes: its halves, then those of that.
-Value PairedEmitter::joinLanes(Value vector) {
-  for (int64_t half = plan.lanes / 2; half > 0; half /= 2) {
-    auto part = [&](int64_t from) -> Value {
-      return vector::ExtractStridedSliceOp::create(
-          b, loc, vector, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{half},
-          ArrayRef<int64_t>{1});
-    };
-    vector = arith::AddFOp::create(b, loc, part(0), part(half));
-  }
-  return vector::ExtractOp::create(b, loc, vector, ArrayRef<int64_t>{0});
-}
-
-/// Vectors after which the pairs of a step begin with the same lane.
-static constexpr unsigned vectorsOfTurn = 3;
-
-/// Adds elements of a row to its measures so far, `vectorsOfTurn` vectors of
-/// products of neighbours, one of squares and one of magnitudes: `whole`, and
-/// of those `vector` are in pairs.
-void PairedEmitter::addVector(Value vector, Value whole, unsigned number,
-                              Values &sums) {
-  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
-                                             arith::FastMathFlags::contract);
-  auto add = [&](Value &sum, Value left, Value right) {
-    Value product = arith::MulFOp::create(b, loc, left, right, fused);
-    sum = arith::AddFOp::create(b, loc, sum, product, fused);
-  };
-  SmallVector<int64_t> neighbours;
-  for (int64_t lane = 0; lane < plan.lanes; ++lane)
-    neighbours.push_back(lane ^ 1);
-  Value swapped = vector::ShuffleOp::create(b, loc, vector, vector, neighbours);
-  add(sums[number], vector, swapped);
-  add(sums[vectorsOfTurn], whole, whole);
-  auto bits = VectorType::get(plan.lanes, b.getI32Type());
-  Value magnitudes = arith::AndIOp::create(
-      b, loc, vector::BitCastOp::create(b, loc, bits, whole),
-      constant(DenseElementsAttr::get(bits, b.getI32IntegerAttr(INT32_MAX))));
-  Value &largest = sums[vectorsOfTurn + 1];
-  largest = arith::MaxUIOp::create(b, loc, largest, magnitudes);
-}
-
-/// Measures a row whose elements `load` reads, so many from one on.
-PairedEmitter::Measures PairedEmitter::measure(Load load) {
-  int64_t depth = plan.depth(), lanes = plan.lanes;
-  int64_t turn = lanes * vectorsOfTurn, whole = depth / turn * turn;
-  int64_t inPairs = plan.steps() * stepOfPairs;
-  Value zeros = constant(b.getZeroAttr(vectorType()));
-  Values start(vectorsOfTurn + 1, zeros);
-  start.push_back(
-      constant(b.getZeroAttr(VectorType::get(lanes, b.getI32Type()))));
-  Values all =
-      emitLoop(b, loc, kernel.index(0), kernel.index(whole), kernel.index(turn),
-               start, [&](Value place, ValueRange before) {
-                 Values after(before);
-                 for (unsigned number = 0; number < vectorsOfTurn; ++number) {
-                   Value vector = load(plus(place, number * lanes), plan.lanes);
-                   addVector(vector, vector, number, after);
-                 }
-                 return after;
-               });
-  unsigned number = 0;
-  for (int64_t place = whole; place < depth; place += lanes, ++number) {
-    auto width = unsigned(std::min(lanes, depth - place));
-    Value vector = widened(load(kernel.index(place), width), width);
-    Value ofPairs = vector;
-    if (place + width > inPairs) {
-      SmallVector<float> kept;
-      for (int64_t lane = 0; lane < lanes; ++lane)
-        kept.push_back(place + lane < inPairs ? 1 : 0);
-      // Not by a product, for which zero times infinity is no number.
-      SmallVector<bool> isKept;
-      for (float one : kept)
-        isKept.push_back(one != 0);
-      Value mask = constant(DenseElementsAttr::get(
-          VectorType::get(lanes, b.getI1Type()), isKept));
-      ofPairs = arith::SelectOp::create(b, loc, mask, vector, zeros);
-    }
-    addVector(ofPairs, vector, number, all);
-  }
-  // Each product of neighbours is there twice.
-  Value pairs;
-  for (unsigned number = 0; number < vectorsOfTurn; ++number) {
-    SmallVector<float> signs;
-    for (int64_t lane = 0; lane < lanes; ++lane)
-      signs.push_back(.5F * float(signOfPair(number * lanes + lane, turn)));
-    Value part = arith::MulFOp::create(
-        b, loc, all[number],
-        constant(DenseElementsAttr::get(vectorType(), ArrayRef<float>(signs))));
-    pairs = pairs ? arith::AddFOp::create(b, loc, pairs, part) : part;
-  }
-  Value largest = vector::ReductionOp::create(
-      b, loc, vector::CombiningKind::MAXUI, all[vectorsOfTurn + 1]);
-  return {joinLanes(pairs), joinLanes(all[vectorsOfTurn]), largest};
-}
-
-/// Whether the mean of the squares of a row is about that of the weights, one.
-/// It is not where it is no number.
-Value PairedEmitter::isLikeWeights(const Measures &measures) {
-  constexpr double most = 16;
-  auto depth = double(plan.depth());
-  Value isEnough = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
-                                         measures.squares, real(depth / most));
-  Value isLittle = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE,
-                                         measures.squares, real(depth * most));
-  return arith::AndIOp::create(b, loc, isEnough, isLittle);
-}
-
-/// What a row is multiplied by, a power of two, and what makes up for it.
-std::pair<Value, Value> PairedEmitter::factorsOf(const Measures &measures) {
-  // The largest magnitude becomes one from 4 to 8, of a number that is not
-  // tiny or huge.
-  constexpr int64_t mantissa = 23, least = 3, most = 252, sum = 256;
-  auto number = [&](int64_t value) {
-    return constant(b.getI32IntegerAttr(int32_t(value)));
-  };
-  Value exponent =
-      arith::ShRUIOp::create(b, loc, measures.largest, number(mantissa));
-  exponent = arith::MaxUIOp::create(b, loc, exponent, number(least));
-  exponent = arith::MinUIOp::create(b, loc, exponent, number(most));
-  auto power = [&](Value exponent) -> Value {
-    Value bits = arith::ShLIOp::create(b, loc, exponent, number(mantissa));
-    return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
-  };
-  Value factor = power(arith::SubIOp::create(b, loc, number(sum), exponent));
-  Value back = power(arith::SubIOp::create(b, loc, exponent, number(2)));
-  // Of a row of zeros nothing is left.
-  Value isZero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                       measures.largest, number(0));
-  back = arith::SelectOp::create(b, loc, isZero, real(0), back);
-  Value isLike = isLikeWeights(measures), one = real(1);
-  return {arith::SelectOp::create(b, loc, isLike, one, factor),
-          arith::SelectOp::create(b, loc, isLike, one, back)};
-}
-
 /// Elements of a row of A.
 Value PairedEmitter::leftAt(const Rows &rows, Value row, Value place,
                             unsigned width) {
@@ -400,8 +242,8 @@ Value PairedEmitter::leftAt(const Rows &rows, Value row, Value place,
                             width);
 }
 
-void PairedEmitter::setFacts(Value row, Value pairs, Value back) {
-  memref::StoreOp::create(b, loc, pairs, facts,
+void PairedEmitter::setFacts(Value row, Value subtracted, Value back) {
+  memref::StoreOp::create(b, loc, subtracted, facts,
                           ValueRange{row, kernel.index(0)});
   memref::StoreOp::create(b, loc, back, facts,
                           ValueRange{row, kernel.index(1)});
@@ -410,18 +252,15 @@ void PairedEmitter::setFacts(Value row, Value pairs, Value back) {
 /// Copies the rows, each as large as the weights.
 void PairedEmitter::copyRows(const Rows &rows) {
   loop(kernel.index(0), rows.count, 1, [&](Value row) {
-    Measures before = measure([&](Value place, unsigned width) {
-      return leftAt(rows, row, place, width);
-    });
-    auto [factor, back] = factorsOf(before);
-    Measures after = measure([&, factor = factor](Value place, unsigned width) {
-      Value vector = leftAt(rows, row, place, width);
-      vector = arith::MulFOp::create(b, loc, vector,
-                                     spread(factor, vector.getType()));
-      vector::StoreOp::create(b, loc, vector, copied, ValueRange{row, place});
-      return vector;
-    });
-    setFacts(row, after.pairs, back);
+    auto [subtracted, back] = pairs.scaleRow(
+        [&](Value place, unsigned width) {
+          return leftAt(rows, row, place, width);
+        },
+        [&](Value vector, Value place) {
+          vector::StoreOp::create(b, loc, vector, copied,
+                                  ValueRange{row, place});
+        });
+    setFacts(row, subtracted, back);
   });
 }
 
@@ -442,13 +281,14 @@ Value PairedEmitter::measureRows(const Rows &rows) {
   Values wants = emitLoop(
       b, loc, kernel.index(0), rows.count, kernel.index(1), no,
       [&](Value row, ValueRange before) {
-        Measures measures = measure([&](Value place, unsigned width) {
-          return leftAt(rows, row, place, width);
-        });
+        PairedTiles::Measures measures =
+            pairs.measure([&](Value place, unsigned width) {
+              return leftAt(rows, row, place, width);
+            });
         setFacts(row, measures.pairs, real(1));
         Value yes = constant(b.getBoolAttr(true));
         Value isOther =
-            arith::XOrIOp::create(b, loc, isLikeWeights(measures), yes);
+            arith::XOrIOp::create(b, loc, pairs.isLikeWeights(measures), yes);
         return Values{arith::OrIOp::create(b, loc, before[0], isOther)};
       });
   auto branch = scf::IfOp::create(b, loc, wants[0], /*withElseRegion=*/false);
@@ -494,108 +334,12 @@ unsigned PairedEmitter::lanesOf(unsigned width) {
   return width <= plan.lanes / 2 ? plan.lanes / 2 : plan.lanes;
 }
 
-PairedEmitter::Values PairedEmitter::weightsAt(const Tile &tile, Value step) {
-  Values vectors;
-  for (auto [vector, width] : llvm::enumerate(tile.widths))
-    vectors.push_back(vector::LoadOp::create(
-        b, loc, VectorType::get(lanesOf(width), b.getF32Type()), weights,
-        ValueRange{tile.panel, step,
-                   kernel.index(int64_t(vector) * plan.lanes)}));
-  return vectors;
-}
-
-/// Where element `place` of row `number` is behind `row`, an address.
-Value PairedEmitter::elementAt(Value row, unsigned number, int64_t place) {
-  int64_t offset = number * plan.copiedStride + place;
-  return LLVM::GEPOp::create(b, loc, row.getType(), b.getF32Type(), row,
-                             ArrayRef<LLVM::GEPArg>{int32_t(offset)});
-}
-
-/// Some instructions in this order, the last of which leaves its result in the
-/// first operand of all. A compiler reads elements once for several of them, or
-/// puts off what is to be done with them, and runs out of registers. `{1toN}`
-/// is an element for all lanes of the last operand.
-static Value inOrder(Kernel &kernel, StringRef instructions,
-                     StringRef constraints, ArrayRef<Value> operands,
-                     unsigned temporaries) {
-  OpBuilder &b = kernel.builder();
-  auto vector = cast<VectorType>(operands.back().getType());
-  Type result = vector;
-  if (temporaries != 0)
-    result = LLVM::LLVMStructType::getLiteral(
-        b.getContext(), SmallVector<Type>(temporaries + 1, vector));
-  SmallVector<Attribute> attributes;
-  for (Value operand : operands) {
-    SmallVector<NamedAttribute> named;
-    if (isa<LLVM::LLVMPointerType>(operand.getType()))
-      named.push_back(
-          b.getNamedAttr(LLVM::InlineAsmOp::getElementTypeAttrName(),
-                         TypeAttr::get(b.getF32Type())));
-    attributes.push_back(b.getDictionaryAttr(named));
-  }
-  std::string text = instructions.str();
-  std::string lanes = "1to" + std::to_string(vector.getNumElements());
-  for (size_t at = 0; (at = text.find("1toN", at)) != std::string::npos;)
-    text.replace(at, 4, lanes);
-  Value results = LLVM::InlineAsmOp::create(
-                      b, kernel.loc(), result, operands, text, constraints,
-                      /*has_side_effects=*/false, /*is_align_stack=*/false,
-                      LLVM::TailCallKind::None, /*asm_dialect=*/{},
-                      b.getArrayAttr(attributes))
-                      .getRes();
-  if (temporaries == 0)
-    return results;
-  return LLVM::ExtractValueOp::create(b, kernel.loc(), results,
-                                      ArrayRef<int64_t>{0});
-}
-
-/// `sum` plus the products of two elements with their weights, of which one
-/// multiplication has so much more than is subtracted in the end.
-Value PairedEmitter::addPair(Value sum, Value first, Value second, Value weight,
-                             Value other, bool isMinus) {
-  return inOrder(kernel,
-                 isMinus ? "vsubps $3{1toN}, $6, $1\n\t"
-                           "vsubps $4{1toN}, $5, $2\n\t"
-                           "vfnmadd231ps $1, $2, $0"
-                         : "vaddps $3{1toN}, $6, $1\n\t"
-                           "vaddps $4{1toN}, $5, $2\n\t"
-                           "vfmadd231ps $1, $2, $0",
-                 "=v,=&v,=&v,*m,*m,v,v,0", {first, second, weight, other, sum},
-                 /*temporaries=*/2);
-}
-
-Value PairedEmitter::addProduct(Value sum, Value element, Value weight) {
-  return inOrder(kernel, "vfmadd231ps $1{1toN}, $2, $0", "=v,*m,v,0",
-                 {element, weight, sum}, /*temporaries=*/0);
-}
-
-/// Adds the products of a step. Sums of pairs come beside products as they are,
-/// so that neither kind of unit waits: a row has its product a little later
-/// than its pair.
-void PairedEmitter::addStep(const Tile &tile, Value rows, Value step,
-                            Values &sums) {
-  constexpr size_t later = 4;
-  auto vectors = unsigned(tile.widths.size());
-  for (int64_t half : {0, 1}) {
-    int64_t first = 2 * half, single = 4 + half;
-    Values ofFirst = weightsAt(tile, plus(step, first));
-    Values ofSecond = weightsAt(tile, plus(step, first + 1));
-    Values ofSingle = weightsAt(tile, plus(step, single));
-    for (size_t turn = 0; turn < sums.size() + later; ++turn) {
-      if (turn < sums.size()) {
-        auto row = unsigned(turn / vectors), vector = unsigned(turn % vectors);
-        sums[turn] = addPair(sums[turn], elementAt(rows, row, first),
-                             elementAt(rows, row, first + 1), ofFirst[vector],
-                             ofSecond[vector], half == 1);
-      }
-      if (turn >= later) {
-        size_t number = turn - later;
-        auto row = unsigned(number / vectors);
-        sums[number] = addProduct(sums[number], elementAt(rows, row, single),
-                                  ofSingle[number % vectors]);
-      }
-    }
-  }
+Value PairedEmitter::weightsAt(const Tile &tile, Value place, unsigned vector) {
+  return vector::LoadOp::create(
+      b, loc, VectorType::get(lanesOf(tile.widths[vector]), b.getF32Type()),
+      weights,
+      ValueRange{tile.panel, place,
+                 kernel.index(int64_t(vector) * plan.lanes)});
 }
 
 static constexpr int64_t bytesOfLine = 64, bytesOfF32 = 4;
@@ -671,37 +415,23 @@ void PairedEmitter::askForLater(const Tile &tile, Value step) {
     askFor(plus(from, line * bytesOfLine));
 }
 
-/// A tile of sums in registers: rows by vectors of columns.
 void PairedEmitter::multiplyTile(const Tile &tile) {
-  auto at = [&](Value base, Value element) -> Value {
-    Value number = arith::IndexCastOp::create(b, loc, b.getI64Type(), element);
-    return LLVM::GEPOp::create(b, loc, base.getType(), b.getF32Type(), base,
-                               ArrayRef<LLVM::GEPArg>{number});
-  };
-  Value rows = at(tile.left, times(tile.row, plan.copiedStride));
-  Values start, first = weightsAt(tile, kernel.index(plan.depth()));
-  for (unsigned row = 0; row < tile.height; ++row)
-    start.append(first);
-  int64_t inPairs = plan.steps() * stepOfPairs;
-  Values all = emitLoop(b, loc, kernel.index(0), kernel.index(inPairs),
-                        kernel.index(stepOfPairs), start,
-                        [&](Value step, ValueRange before) {
-                          Values after(before);
-                          askForPanel(tile, step);
-                          askForLater(tile, step);
-                          addStep(tile, at(rows, step), step, after);
-                          return after;
-                        });
-  for (int64_t number = inPairs; number < plan.depth(); ++number) {
-    Value place = kernel.index(number), element = at(rows, place);
-    Values factors = weightsAt(tile, place);
-    for (auto [turn, sum] : llvm::enumerate(all)) {
-      auto row = unsigned(turn / factors.size());
-      sum = addProduct(sum, elementAt(element, row, 0),
-                       factors[turn % factors.size()]);
-    }
-  }
-  finish(tile, all);
+  Value first = arith::IndexCastOp::create(b, loc, b.getI64Type(),
+                                           times(tile.row, plan.copiedStride));
+  Value rows = LLVM::GEPOp::create(b, loc, tile.left.getType(), b.getF32Type(),
+                                   tile.left, ArrayRef<LLVM::GEPArg>{first});
+  SmallVector<unsigned> lanes;
+  for (unsigned width : tile.widths)
+    lanes.push_back(lanesOf(width));
+  finish(tile, pairs.multiply(
+                   {rows, plan.copiedStride, tile.height, lanes},
+                   [&](Value place, unsigned vector) {
+                     return weightsAt(tile, place, vector);
+                   },
+                   [&](Value step) {
+                     askForPanel(tile, step);
+                     askForLater(tile, step);
+                   }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -719,8 +449,8 @@ void PairedEmitter::storeRow(const Tile &tile, Value row,
                                   ValueRange{inBlock, kernel.index(number)})
         .getResult();
   };
-  Value pairs = fact(0), back = fact(1);
-  Values factors = weightsAt(tile, kernel.index(plan.depth() + 1));
+  Value subtracted = fact(0), back = fact(1);
+  Value behind = kernel.index(plan.depth() + 1);
   Coordinates ofRow = coordinatesOf(kernel, reader, plan.rows,
                                     kernel.plus(tile.rows.first, inBlock));
   if (plan.sample)
@@ -737,12 +467,9 @@ void PairedEmitter::storeRow(const Tile &tile, Value row,
     vectors.clear();
   };
   for (auto [number, width] : llvm::enumerate(tile.widths)) {
-    Type type = sums[number].getType();
     Value sum =
-        arith::SubFOp::create(b, loc, sums[number], spread(pairs, type));
-    Value factor =
-        arith::MulFOp::create(b, loc, factors[number], spread(back, type));
-    sum = arith::MulFOp::create(b, loc, sum, factor);
+        pairs.complete(sums[number], weightsAt(tile, behind, unsigned(number)),
+                       subtracted, back);
     if (width != plan.lanes)
       store(plan.lanes);
     if (width != lanesOf(width)) {

@@ -1,5 +1,6 @@
 //===- PairedPlan.cpp - when products are made in pairs -------------------===//
 #include "codegen/cpu/PairedProduct.h"
+#include "codegen/cpu/PairedTiles.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -33,43 +34,6 @@ static void joinSamples(KnownProduct &product) {
   product.samples = 1;
 }
 
-/// How many rows tiles of `height` take the time of.
-static int64_t costOfRows(int64_t rows, int64_t height) {
-  // So few take as long as more of them: each waits for its last product.
-  constexpr int64_t fewestRows = 5;
-  int64_t rest = rows % height;
-  return rows - rest + (rest == 0 ? 0 : std::max(rest, fewestRows));
-}
-
-/// The rows of a tile: as many as registers hold the sums of, beside two pairs
-/// of vectors of weights and a pair of sums, or less where the last tile would
-/// have few of them.
-static unsigned rowsOfTile(int64_t rows, unsigned vectors,
-                           const VectorUnit &unit) {
-  int64_t most = (unit.registers - 2 * vectors - 4) / vectors;
-  int64_t best = std::min(most, rows);
-  for (int64_t height = best; height > most / 2; --height)
-    if (costOfRows(rows, height) < costOfRows(rows, best))
-      best = height;
-  return unsigned(best);
-}
-
-/// Whether it is expected to take less time than sums of products, in cycles of
-/// a row in which one vector is multiplied.
-static bool isFaster(const PairedPlan &plan) {
-  // Measured: what is done once for each row, for each of its elements and for
-  // each vector of its outputs.
-  constexpr double ofRow = 75, ofElement = .17, ofVector = 4, most = .95;
-  double depth = double(plan.depth()), rows = double(plan.rows.turns());
-  double vectors =
-      double(llvm::divideCeil(2 * plan.columns.turns(), plan.lanes)) / 2;
-  double products = depth * vectors;
-  double inPairs = products * 2 / 3 *
-                   double(costOfRows(plan.rows.turns(), plan.size.rows)) / rows;
-  return inPairs + ofRow + ofElement * depth + ofVector * vectors <
-         most * products;
-}
-
 static bool haveFiniteWeights(Kernel &kernel, linalg::GenericOp root,
                               const PairedPlan &plan) {
   PairedPacking packing = plan.packing(root);
@@ -77,7 +41,9 @@ static bool haveFiniteWeights(Kernel &kernel, linalg::GenericOp root,
   ArrayRef<ElementsAttr> values = kernel.valuesOf(plan.weights->get());
   return !values.empty() && llvm::all_of(values, [&](ElementsAttr value) {
     ArrayRef<char> weights = bytesOfElements(value);
-    return weights.size() == bytes && canBePaired(weights, packing);
+    bool areOneNumber = weights.size() == size_t(bytesOfF32);
+    return (weights.size() == bytes && canBePaired(weights, packing)) ||
+           (areOneNumber && canBePaired(weights, {1, 1, 1, true}));
   });
 }
 
@@ -97,10 +63,9 @@ static int64_t rowsOfBlock(const PairedPlan &plan, const VectorUnit &unit) {
 std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
                                      ArrayRef<Output> outputs,
                                      const VectorUnit &unit) {
-  constexpr unsigned bits = 512, fewestRegisters = 32, mostVectors = 2;
+  constexpr unsigned mostVectors = 2;
   constexpr int64_t fewestRows = 6, fewestSteps = 4, bytesOfLine = 64;
-  if (!unit.pairs || unit.littleCode || unit.bits < bits ||
-      unit.registers < fewestRegisters)
+  if (!canHavePairs(unit))
     return std::nullopt;
   std::optional<KnownProduct> product = readKnownProduct(kernel, root);
   if (!product)
@@ -119,7 +84,7 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
       plan.steps() < fewestSteps || plan.columns.turns() < plan.lanes ||
       !areWhole || plan.rows.turns() * plan.depth() > INT32_MAX)
     return std::nullopt;
-  plan.size.rows = rowsOfTile(rows, plan.size.vectors, unit);
+  plan.size.rows = rowsOfPairedTile(rows, plan.size.vectors, unit);
   plan.copiedStride =
       int64_t(llvm::alignTo(plan.depth() * bytesOfF32, bytesOfLine) +
               bytesOfLine) /
@@ -138,7 +103,10 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
   plan.asksAhead = !unit.nearestWeights();
   plan.block = rowsOfBlock(plan, unit);
   plan.hasFunctions = finishesWithFunctions(root, outputs);
-  return isFaster(plan) && haveFiniteWeights(kernel, root, plan)
+  bool areFaster = arePairsFaster(
+      plan.depth(), plan.columns.turns(), plan.lanes,
+      double(costOfPairedRows(rows, plan.size.rows)) / double(rows));
+  return areFaster && haveFiniteWeights(kernel, root, plan)
              ? std::optional(plan)
              : std::nullopt;
 }

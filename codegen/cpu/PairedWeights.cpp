@@ -49,56 +49,69 @@ static std::vector<double> squaresOf(ArrayRef<char> source,
   return squares;
 }
 
+/// Columns are multiplied by at most so many powers of two.
+static constexpr int mostPowers = 60;
+
 /// What a column of `sums` weights whose squares are `square` is multiplied by,
 /// as an exponent of two.
 static int exponentOf(double square, int64_t sums) {
-  if (square == 0)
+  if (square == 0 || !std::isfinite(square))
     return 0;
-  return -int(std::lround(std::log2(square / double(sums)) / 2));
+  auto exponent = -int(std::lround(std::log2(square / double(sums)) / 2));
+  return std::clamp(exponent, -mostPowers, mostPowers);
 }
 
 bool canBePaired(ArrayRef<char> source, const PairedPacking &packing) {
-  constexpr int most = 60;
   return llvm::all_of(squaresOf(source, packing), [&](double square) {
     return std::isfinite(square) &&
-           std::abs(exponentOf(square, packing.sums)) <= most;
+           std::abs(exponentOf(square, packing.sums)) < mostPowers;
   });
+}
+
+void scalePairedPanel(MutableArrayRef<float> panel, int64_t sums,
+                      int64_t block) {
+  auto row = [&](int64_t number) {
+    return panel.slice(size_t(number * block), size_t(block));
+  };
+  std::vector<double> squares(static_cast<size_t>(block)), start = squares;
+  for (int64_t sum = 0; sum < sums; ++sum)
+    for (auto [square, weight] : llvm::zip_equal(squares, row(sum)))
+      square += double(weight) * double(weight);
+  std::vector<float> factors;
+  for (auto [square, back] :
+       llvm::zip_equal(squares, row(sums + rowsBehindPaired - 1))) {
+    int exponent = exponentOf(square, sums);
+    factors.push_back(std::ldexp(1.0F, exponent));
+    back = square == 0 ? 0 : std::ldexp(1.0F, -exponent);
+  }
+  for (int64_t sum = 0; sum < sums; ++sum) {
+    for (auto [weight, factor] : llvm::zip_equal(row(sum), factors))
+      weight *= factor;
+    if (int sign = signOfPair(sum, sums); sign != 0 && sum % 2 == 1)
+      for (auto [from, weight, before] :
+           llvm::zip_equal(start, row(sum), row(sum - 1)))
+        from -= sign * double(weight) * double(before);
+  }
+  llvm::copy(start, row(sums).begin());
 }
 
 void packPaired(ArrayRef<char> source, const PairedPacking &packing,
                 MutableArrayRef<char> destination) {
   auto panels = int64_t(llvm::divideCeil(packing.columns, packing.block));
-  std::vector<double> squares = squaresOf(source, packing);
+  auto elements = size_t((packing.sums + rowsBehindPaired) * packing.block);
+  std::vector<float> panel(elements);
   char *out = destination.data();
-  auto write = [&](const std::vector<float> &row) {
-    std::memcpy(out, row.data(), row.size() * sizeof(float));
-    out += row.size() * sizeof(float);
-  };
-  for (int64_t panel = 0; panel < panels; ++panel) {
-    int64_t first = panel * packing.block;
+  for (int64_t number = 0; number < panels; ++number) {
+    int64_t first = number * packing.block;
     int64_t count = std::min(packing.block, packing.columns - first);
-    std::vector<float> row(size_t(packing.block)), before = row;
-    std::vector<float> factors = row, back = row;
-    for (int64_t column = 0; column < count; ++column) {
-      double square = squares[size_t(first + column)];
-      int exponent = exponentOf(square, packing.sums);
-      factors[size_t(column)] = std::ldexp(1.0F, exponent);
-      back[size_t(column)] = square == 0 ? 0 : std::ldexp(1.0F, -exponent);
-    }
-    std::vector<double> start(size_t(packing.block));
-    for (int64_t sum = 0; sum < packing.sums; ++sum) {
-      std::swap(row, before);
+    std::fill(panel.begin(), panel.end(), 0);
+    for (int64_t sum = 0; sum < packing.sums; ++sum)
       for (int64_t column = 0; column < count; ++column)
-        row[size_t(column)] = factors[size_t(column)] *
-                              weightAt(source, packing, sum, first + column);
-      if (int sign = signOfPair(sum, packing.sums); sign != 0 && sum % 2 == 1)
-        for (size_t column = 0; column < row.size(); ++column)
-          start[column] -= sign * double(row[column]) * double(before[column]);
-      write(row);
-    }
-    llvm::copy(start, row.begin());
-    write(row);
-    write(back);
+        panel[size_t(sum * packing.block + column)] =
+            weightAt(source, packing, sum, first + column);
+    scalePairedPanel(panel, packing.sums, packing.block);
+    std::memcpy(out, panel.data(), elements * sizeof(float));
+    out += elements * sizeof(float);
   }
 }
 

@@ -35,6 +35,11 @@ mlir::RankedTensorType packedType(mlir::MLIRContext *context,
 /// that it cannot be scaled.
 bool canBePaired(llvm::ArrayRef<char> source, const PairedPacking &packing);
 
+/// Multiplies the columns of a panel, of which `sums` rows are there, each by a
+/// power of two, and writes those behind them.
+void scalePairedPanel(llvm::MutableArrayRef<float> panel, int64_t sums,
+                      int64_t block);
+
 /// Copies `source` to `destination` in the order of `packedType`, each column
 /// times a power of two. Columns behind the last one are zeros.
 void packPaired(llvm::ArrayRef<char> source, const PairedPacking &packing,

@@ -141,6 +141,7 @@ struct WinogradPlan : WindowTiling {
   enum class Shared { Blocks, Positions };
   std::optional<Shared> shared;
   int64_t mostParts = 1;
+  bool inPairs = false; ///< products of f32 (codegen/cpu/PairedProduct.h)
 
   int64_t panels() const;
   /// From slice to slice, a line more as well.
@@ -156,6 +157,9 @@ struct WinogradPlan : WindowTiling {
   int64_t sharedElements() const {
     return ringElements() + points() * sliceStride();
   }
+  /// What there is to know of rows that are multiplied in pairs, behind the
+  /// others: two numbers for each tile of each position.
+  int64_t measureElements() const { return inPairs ? 2 * points() * block : 0; }
   /// Of each part where it is not known which of both is needed.
   int64_t pieceElements() const;
 };

@@ -8,7 +8,9 @@
 //     products   0    1    2   ...  P-1          [tiles][K]
 //
 //===----------------------------------------------------------------------===//
+#include "codegen/cpu/DotLanes.h"
 #include "codegen/cpu/InPlace.h"
+#include "codegen/cpu/PairedTiles.h"
 #include "codegen/cpu/WinogradMath.h"
 #include "codegen/cpu/WinogradTiles.h"
 
@@ -27,7 +29,8 @@ class WinogradEmitter : WindowTiles {
 public:
   WinogradEmitter(Kernel &kernel, linalg::GenericOp root,
                   const WinogradPlan &plan, ArrayRef<Output> outputs)
-      : WindowTiles(kernel, root, plan), plan(plan), outputs(outputs) {}
+      : WindowTiles(kernel, root, plan), plan(plan), outputs(outputs),
+        pairs(kernel, plan.pieceChannels(), plan.lanes) {}
 
   void run();
 
@@ -51,17 +54,25 @@ private:
   Value readTap(int64_t i, int64_t j, unsigned width);
   void multiply(Range points, Value tiles);
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
+  void measureTiles(Value point, Value tiles);
   Value firstStep(Value row);
   void prefetchWeights(Value point, Value panel, Value step);
   void multiplyRows(Value point, Value panel, Value row, unsigned rows,
                     unsigned vectors);
+  SmallVector<Value> multiplyInPairs(Value point, Value panel, Value row,
+                                     unsigned rows, unsigned vectors);
   void transformOutputs(Value firstTile, Range tiles);
   void finish(int64_t i, int64_t j, Value sum, unsigned width);
 
   const WinogradPlan &plan;
   ArrayRef<Output> outputs;
 
+  PairedTiles pairs;
+
   Value weights, inputs, products; ///< the latter [point][tile][..]
+  /// [point][tile][what is subtracted, what is multiplied by], of rows that are
+  /// multiplied in pairs.
+  Value measures;
   /// Whether calls share each of the three steps: of blocks whose number is not
   /// known, there is one.
   Value sharesSteps;
@@ -82,20 +93,23 @@ Value WinogradEmitter::slices(int64_t elements, Value scratch, Value begin) {
 Value WinogradEmitter::packedWeights() {
   Value tensor = conv.factor->get();
   auto type = cast<RankedTensorType>(tensor.getType());
-  WindowTransform transform = {plan.form, conv.weightAxes, {}};
+  WindowTransform transform = {plan.form, conv.weightAxes, {}, plan.inPairs};
   for (const TransformedAxis &axis : {conv.down, conv.across})
     if (axis.isThere())
       transform.strides.push_back(axis.stride);
   RankedTensorType wanted = transformedType(type, transform, plan.panelWidth());
+  SmallVector<NamedAttribute> order = {
+      b.getNamedAttr("axes", b.getDenseI64ArrayAttr(transform.axes)),
+      b.getNamedAttr("block", b.getI64IntegerAttr(plan.panelWidth())),
+      b.getNamedAttr("strides", b.getDenseI64ArrayAttr(transform.strides)),
+      b.getNamedAttr("taps", b.getI64IntegerAttr(plan.form.taps)),
+      b.getNamedAttr("winograd", b.getI64IntegerAttr(plan.form.m))};
+  if (plan.inPairs)
+    order.push_back(b.getNamedAttr("pairs", b.getUnitAttr()));
   kernel.setPackedArgument(
       cast<BlockArgument>(tensor).getArgNumber(),
       MemRefType::get(wanted.getShape(), wanted.getElementType()),
-      b.getDictionaryAttr(
-          {b.getNamedAttr("axes", b.getDenseI64ArrayAttr(transform.axes)),
-           b.getNamedAttr("block", b.getI64IntegerAttr(plan.panelWidth())),
-           b.getNamedAttr("strides", b.getDenseI64ArrayAttr(transform.strides)),
-           b.getNamedAttr("taps", b.getI64IntegerAttr(plan.form.taps)),
-           b.getNamedAttr("winograd", b.getI64IntegerAttr(plan.form.m))}));
+      b.getDictionaryAttr(order));
   return kernel.memrefOf(tensor);
 }
 
@@ -114,14 +128,18 @@ void WinogradEmitter::layOut() {
   weights = conv.hasKnownWeights ? packedWeights() : ownWeights();
   Value scratch, ring, ofProducts;
   Value zero = kernel.index(0), behind = kernel.index(plan.ringElements());
+  Value last = behind;
   if (plan.shared != WinogradPlan::Shared::Positions) {
-    std::tie(scratch, ring) =
-        kernel.addScratch(element, plan.ringElements(), plan.mostParts);
+    std::tie(scratch, ring) = kernel.addScratch(
+        element, plan.ringElements() + plan.measureElements(), plan.mostParts);
     ofProducts = ring;
+    last = plus(ring, plan.ringElements());
     if (plan.shared && !conv.hasKnownWeights)
       kernel.allowTurns(2, plan.mostParts);
   } else if (conv.images) {
-    scratch = kernel.addSharedScratch(element, plan.sharedElements());
+    scratch = kernel.addSharedScratch(element, plan.sharedElements() +
+                                                   plan.measureElements());
+    last = kernel.index(plan.sharedElements());
     kernel.allowTurns(3, plan.mostParts);
     ring = zero;
     ofProducts =
@@ -138,11 +156,17 @@ void WinogradEmitter::layOut() {
         arith::SelectOp::create(b, loc, kernel.doesAllTurns(), never, isOne);
     ring = arith::SelectOp::create(b, loc, sharesSteps, zero, ring);
     ofProducts = arith::SelectOp::create(b, loc, sharesSteps, behind, ring);
+    last = arith::SelectOp::create(b, loc, sharesSteps,
+                                   kernel.index(plan.sharedElements()),
+                                   plus(ring, plan.ringElements()));
   }
   products =
       slices(llvm::alignTo(conv.filters, plan.lanes), scratch, ofProducts);
   inputs =
       slices(plan.pieceChannels(), scratch, plus(ring, plan.sliceStride()));
+  if (plan.inPairs)
+    measures = view(scratch, last, {plan.points(), plan.block, 2},
+                    {2 * plan.block, 2, 1});
 }
 
 //===----------------------------------------------------------------------===//
@@ -315,6 +339,8 @@ void WinogradEmitter::multiply(Range points, Value tiles) {
   int64_t whole = vectors / plan.size.vectors;
   auto rest = unsigned(vectors % plan.size.vectors);
   loop(points.first, points.second, 1, [&](Value point) {
+    if (plan.inPairs)
+      measureTiles(point, tiles);
     loop(kernel.index(0), kernel.index(whole), 1, [&](Value panel) {
       multiplyPanel(point, panel, tiles, plan.size.vectors);
     });
@@ -334,6 +360,38 @@ void WinogradEmitter::multiplyPanel(Value point, Value panel, Value tiles,
     loop(kernel.index(whole), tiles, plan.block, [&](Value row) {
       multiplyRows(point, panel, row, unsigned(plan.block - whole), vectors);
     });
+}
+
+/// Finds out what is to know of the rows of a position, and makes those that
+/// are of another size than weights as large as these.
+void WinogradEmitter::measureTiles(Value point, Value tiles) {
+  loop(kernel.index(0), tiles, 1, [&](Value tile) {
+    auto load = [&](Value place, unsigned width) -> Value {
+      return vector::LoadOp::create(b, loc, VectorType::get(width, element),
+                                    inputs, ValueRange{point, tile, place});
+    };
+    auto remember = [&](Value subtracted, Value back) {
+      Value values[] = {subtracted, back};
+      for (auto [number, value] : llvm::enumerate(values))
+        memref::StoreOp::create(
+            b, loc, value, measures,
+            ValueRange{point, tile, kernel.index(int64_t(number))});
+    };
+    PairedTiles::Measures ofTile = pairs.measure(load);
+    Value one = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(1));
+    auto branch = scf::IfOp::create(b, loc, pairs.isLikeWeights(ofTile),
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    remember(ofTile.pairs, one);
+    b.setInsertionPointToStart(branch.elseBlock());
+    auto [subtracted, back] =
+        pairs.scaleRow(load, [&](Value vector, Value place) {
+          vector::StoreOp::create(b, loc, vector, inputs,
+                                  ValueRange{point, tile, place});
+        });
+    remember(subtracted, back);
+  });
 }
 
 /// Where the next panel of weights begins to be fetched while `row` and what
@@ -368,6 +426,47 @@ void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
   }
 }
 
+/// The products of a tile of rows in pairs.
+SmallVector<Value> WinogradEmitter::multiplyInPairs(Value point, Value panel,
+                                                    Value row, unsigned rows,
+                                                    unsigned vectors) {
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, inputs);
+  Value place =
+      kernel.plus(kernel.times(point, plan.sliceStride()),
+                  kernel.times(row, plan.rowStride(plan.pieceChannels())));
+  Value first = addressOf(kernel, metadata.getBaseBuffer(),
+                          kernel.plus(metadata.getOffset(), place));
+  Value step = firstStep(row);
+  auto weightsAt = [&](Value channel, unsigned vector) -> Value {
+    return vector::LoadOp::create(
+        b, loc, vectorType, weights,
+        ValueRange{point, panel, channel,
+                   kernel.index(int64_t(vector) * plan.lanes)});
+  };
+  SmallVector<unsigned> lanes(vectors, plan.lanes);
+  SmallVector<Value> sums = pairs.multiply(
+      {first, plan.rowStride(plan.pieceChannels()), rows, lanes}, weightsAt,
+      [&](Value channel) {
+        for (int64_t number = 0; number < stepOfPairs; ++number)
+          prefetchWeights(point, panel,
+                          kernel.plus(step, plus(channel, number)));
+      });
+  Value behind = kernel.index(plan.pieceChannels() + rowsBehindPaired - 1);
+  for (unsigned i = 0; i < rows; ++i) {
+    auto measure = [&](int64_t number) -> Value {
+      return memref::LoadOp::create(
+          b, loc, measures,
+          ValueRange{point, plus(row, i), kernel.index(number)});
+    };
+    Value subtracted = measure(0), back = measure(1);
+    for (unsigned j = 0; j < vectors; ++j) {
+      Value &sum = sums[i * vectors + j];
+      sum = pairs.complete(sum, weightsAt(behind, j), subtracted, back);
+    }
+  }
+  return sums;
+}
+
 /// A tile of sums in registers: rows by vectors of columns.
 void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
                                    unsigned rows, unsigned vectors) {
@@ -376,22 +475,26 @@ void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
   for (unsigned i = 0; i < rows; ++i)
     places.push_back(plus(row, i));
   Value step = firstStep(row);
-  SmallVector<Value> sums = emitLoop(
-      b, loc, kernel.index(0), kernel.index(plan.pieceChannels()),
-      kernel.index(1), start, [&](Value channel, ValueRange before) {
-        SmallVector<Value> factors;
-        prefetchWeights(point, panel,
-                        arith::AddIOp::create(b, loc, step, channel));
-        for (unsigned j = 0; j < vectors; ++j)
-          factors.push_back(vector::LoadOp::create(
-              b, loc, vectorType, weights,
-              ValueRange{point, panel, channel,
-                         kernel.index(int64_t(j) * plan.lanes)}));
-        return addProducts(before, factors, [&](unsigned row) -> Value {
-          return memref::LoadOp::create(
-              b, loc, inputs, ValueRange{point, places[row], channel});
+  SmallVector<Value> sums;
+  if (plan.inPairs)
+    sums = multiplyInPairs(point, panel, row, rows, vectors);
+  else
+    sums = emitLoop(
+        b, loc, kernel.index(0), kernel.index(plan.pieceChannels()),
+        kernel.index(1), start, [&](Value channel, ValueRange before) {
+          SmallVector<Value> factors;
+          prefetchWeights(point, panel,
+                          arith::AddIOp::create(b, loc, step, channel));
+          for (unsigned j = 0; j < vectors; ++j)
+            factors.push_back(vector::LoadOp::create(
+                b, loc, vectorType, weights,
+                ValueRange{point, panel, channel,
+                           kernel.index(int64_t(j) * plan.lanes)}));
+          return addProducts(before, factors, [&](unsigned row) -> Value {
+            return memref::LoadOp::create(
+                b, loc, inputs, ValueRange{point, places[row], channel});
+          });
         });
-      });
   Value columns =
       arith::MulIOp::create(b, loc, panel, kernel.index(plan.panelWidth()));
   for (unsigned i = 0; i < rows; ++i)

@@ -1,5 +1,6 @@
 //===- WinogradMath.cpp - the transforms of F(m x m, r x r) ---------------===//
 #include "codegen/cpu/WinogradMath.h"
+#include "codegen/cpu/PairedWeights.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
@@ -380,9 +381,11 @@ RankedTensorType transformedType(RankedTensorType type,
   Type element = type.getElementType();
   if (element.isBF16())
     element = Float32Type::get(type.getContext());
-  return RankedTensorType::get(
-      {transform.points(), blocks, windows.pieces() * windows.channels, block},
-      element);
+  return RankedTensorType::get({transform.points(), blocks,
+                                windows.pieces() * windows.channels +
+                                    (transform.inPairs ? rowsBehindPaired : 0),
+                                block},
+                               element);
 }
 
 namespace {
@@ -403,6 +406,7 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type,
   Windows all(type, transform);
   int64_t channels = all.pieces() * all.channels, filters = all.filters;
   int64_t blocks = llvm::divideCeil(filters, block);
+  int64_t ofPanel = channels + (transform.inPairs ? rowsBehindPaired : 0);
   constexpr int64_t lanes = 8;
   bool isSquare = transform.axes.size() == 2;
   int64_t taps = transform.form.taps;
@@ -437,7 +441,7 @@ static void transformAs(ArrayRef<char> source, RankedTensorType type,
         std::copy(values, values + count, rounded);
         int64_t panel = point * blocks + k / block;
         std::memcpy(
-            &destination[element((panel * channels + c) * block + k % block)],
+            &destination[element((panel * ofPanel + c) * block + k % block)],
             rounded, element(count));
       }
     }
@@ -453,6 +457,15 @@ void transformWeights(ArrayRef<char> source, RankedTensorType type,
     transformAs<float, Bf16>(source, type, transform, block, destination);
   else
     transformAs<float>(source, type, transform, block, destination);
+  if (!transform.inPairs)
+    return;
+  ArrayRef<int64_t> shape = transformedType(type, transform, block).getShape();
+  auto elements = size_t(shape[2] * block);
+  MutableArrayRef<float> all = {reinterpret_cast<float *>(destination.data()),
+                                destination.size() / sizeof(float)};
+  for (; !all.empty(); all = all.drop_front(elements))
+    scalePairedPanel(all.take_front(elements), shape[2] - rowsBehindPaired,
+                     block);
 }
 
 } // namespace keratin

@@ -58,6 +58,8 @@ struct WindowTransform {
   TileForm form;
   llvm::SmallVector<int64_t, 2> axes; ///< of the weights, from the outermost on
   llvm::SmallVector<int64_t, 2> strides; ///< of each, 1 or more
+  /// Whether products are made in pairs (codegen/cpu/PairedProduct.h); of f32.
+  bool inPairs = false;
   /// Positions of a tile.
   int64_t points() const {
     return axes.size() == 2 ? form.inputs() * form.inputs() : form.inputs();
@@ -104,7 +106,8 @@ void transformWindow(TileForm form, llvm::ArrayRef<double> g,
 /// [(m+r-1)^2, ceil(K / block), C, block], of f32 for those of bf16. Other
 /// windows are as if they had more channels: `piecesOf` times as many for an
 /// axis that is transformed, and as often as it has taps for another one.
-/// Taps of the latter are outermost, and pieces in row-major order.
+/// Taps of the latter are outermost, and pieces in row-major order. In pairs
+/// there are rowsBehindPaired more.
 mlir::RankedTensorType transformedType(mlir::RankedTensorType type,
                                        const WindowTransform &transform,
                                        int64_t block);

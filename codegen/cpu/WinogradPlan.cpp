@@ -1,4 +1,5 @@
 //===- WinogradPlan.cpp - when and how tiles of outputs are transformed ---===//
+#include "codegen/cpu/PairedTiles.h"
 #include "codegen/cpu/WinogradCosts.h"
 
 #include "llvm/ADT/bit.h"
@@ -29,8 +30,9 @@ int64_t WinogradPlan::sliceStride() const {
 }
 
 int64_t WinogradPlan::pieceElements() const {
-  return std::max(ringElements(),
-                  int64_t(llvm::divideCeil(sharedElements(), mostParts)));
+  int64_t ofShare = sharedElements() + measureElements();
+  return std::max(ringElements() + measureElements(),
+                  int64_t(llvm::divideCeil(ofShare, mostParts)));
 }
 
 /// Scratch memory of all parts of a kernel, where it has two, and what they
@@ -311,6 +313,16 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
   if (!form)
     return std::nullopt;
   WinogradPlan plan = planner.plan(*form);
+  // Whatever the block is, which depends on threads.
+  Type element = getElementTypeOrSelf(conv->input->get());
+  plan.inPairs =
+      canHavePairs(unit) && conv->hasKnownWeights && element.isF32() &&
+      arePairsFaster(plan.pieceChannels(), conv->filters, plan.lanes);
+  if (plan.inPairs) {
+    auto vectors = int64_t(llvm::divideCeil(conv->filters, plan.lanes));
+    plan.size.vectors = unsigned(std::min<int64_t>(vectors, 2));
+    plan.size.rows = rowsOfPairedTile(plan.block, plan.size.vectors, unit);
+  }
   bool isTooLarge = !conv->hasKnownWeights &&
                     plan.weightElements() * bits / 8 > mostWeightBytes;
   return isTooLarge ? std::nullopt : std::optional(plan);

@@ -148,6 +148,7 @@ def twice():
         (lambda: twice().configure(tiles="on"), ["configure", "tiles", "'on'", "auto"]),
         (lambda: twice().configure(weights24="on"), ["configure", "weights24", "'on'", "auto"]),
         (lambda: twice().configure(strassen="on"), ["configure", "strassen", "'on'", "auto"]),
+        (lambda: twice().configure(pairs="on"), ["configure", "pairs", "'on'", "auto"]),
         (lambda: twice().configure(fold_lookups="on"), ["configure", "fold_lookups", "'on'", "auto"]),
         (lambda: twice().configure(precision="f8"), ["configure", "precision", "'f8'", "bf16"]),
         (lambda: twice().configure(unroll_factor=-2), ["configure", "unrollFactor", "-2"]),

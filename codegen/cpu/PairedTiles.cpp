@@ -1,0 +1,382 @@
+//===- PairedTiles.cpp - tiles of sums of pairs ---------------------------===//
+#include "codegen/cpu/PairedTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace keratin {
+
+//===----------------------------------------------------------------------===//
+// Whether, and how large
+//===----------------------------------------------------------------------===//
+
+bool canHavePairs(const VectorUnit &unit) {
+  constexpr unsigned bits = 512, registers = 32;
+  return unit.pairs && !unit.littleCode && unit.bits == bits &&
+         unit.registers == registers;
+}
+
+int64_t costOfPairedRows(int64_t rows, int64_t height) {
+  // So few take as long as more of them: each waits for its last product.
+  constexpr int64_t fewestRows = 5;
+  int64_t rest = rows % height;
+  return rows - rest + (rest == 0 ? 0 : std::max(rest, fewestRows));
+}
+
+unsigned rowsOfPairedTile(int64_t rows, unsigned vectors,
+                          const VectorUnit &unit) {
+  // Beside sums there are three vectors of weights for each vector of columns,
+  // and a pair of sums.
+  int64_t most = (unit.registers - 3 * int64_t(vectors) - 2) / vectors;
+  // Tiles of one height ask for weights evenly, of others the last one too
+  // soon for what comes from memory.
+  auto areEven = [&](int64_t height) {
+    int64_t rest = rows % height;
+    return rest == 0 || 4 * rest >= 3 * height;
+  };
+  int64_t best = std::min(most, rows);
+  for (int64_t height = best; height > most / 2; --height) {
+    int64_t cost = costOfPairedRows(rows, height);
+    int64_t least = costOfPairedRows(rows, best);
+    if (cost < least || (cost == least && areEven(height) && !areEven(best)))
+      best = height;
+  }
+  return unsigned(best);
+}
+
+bool arePairsFaster(int64_t depth, int64_t columns, unsigned lanes,
+                    double tiles) {
+  // Measured, in cycles in which one vector is multiplied: what is done once
+  // for each row, for each of its elements and for each vector of its outputs.
+  constexpr double ofRow = 75, ofElement = .17, ofVector = 4, most = .95;
+  double vectors = double(llvm::divideCeil(2 * columns, lanes)) / 2;
+  double products = double(depth) * vectors;
+  double inPairs = products * 2 / 3 * tiles;
+  return inPairs + ofRow + ofElement * double(depth) + ofVector * vectors <
+         most * products;
+}
+
+Value PairedTiles::constant(TypedAttr value) {
+  return arith::ConstantOp::create(b, loc, value);
+}
+
+Value PairedTiles::real(double value) {
+  return constant(b.getF32FloatAttr(float(value)));
+}
+
+Value PairedTiles::spread(Value scalar, Type vector) {
+  return vector::BroadcastOp::create(b, loc, vector, scalar);
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// `vector` with zeros behind it, where it has not all lanes.
+Value PairedTiles::widened(Value vector, unsigned width) {
+  if (width == lanes)
+    return vector;
+  Value zeros = constant(b.getZeroAttr(vectorType()));
+  return vector::InsertStridedSliceOp::create(
+      b, loc, vector, zeros, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+}
+
+/// The sum of the lanes: its halves, then those of that.
+Value PairedTiles::joinLanes(Value vector) {
+  for (int64_t half = lanes / 2; half > 0; half /= 2) {
+    auto part = [&](int64_t from) -> Value {
+      return vector::ExtractStridedSliceOp::create(
+          b, loc, vector, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{half},
+          ArrayRef<int64_t>{1});
+    };
+    vector = arith::AddFOp::create(b, loc, part(0), part(half));
+  }
+  return vector::ExtractOp::create(b, loc, vector, ArrayRef<int64_t>{0});
+}
+
+/// Vectors after which the pairs of a step begin with the same lane.
+static constexpr unsigned vectorsOfTurn = 3;
+
+/// Adds elements of a row to its measures so far, `vectorsOfTurn` vectors of
+/// products of neighbours, one of squares and one of magnitudes: `whole`, and
+/// of those `vector` are in pairs.
+void PairedTiles::addVector(Value vector, Value whole, unsigned number,
+                            Values &sums) {
+  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
+                                             arith::FastMathFlags::contract);
+  auto add = [&](Value &sum, Value left, Value right) {
+    Value product = arith::MulFOp::create(b, loc, left, right, fused);
+    sum = arith::AddFOp::create(b, loc, sum, product, fused);
+  };
+  SmallVector<int64_t> neighbours;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    neighbours.push_back(lane ^ 1);
+  Value swapped = vector::ShuffleOp::create(b, loc, vector, vector, neighbours);
+  add(sums[number], vector, swapped);
+  add(sums[vectorsOfTurn], whole, whole);
+  auto bits = VectorType::get(lanes, b.getI32Type());
+  Value magnitudes = arith::AndIOp::create(
+      b, loc, vector::BitCastOp::create(b, loc, bits, whole),
+      constant(DenseElementsAttr::get(bits, b.getI32IntegerAttr(INT32_MAX))));
+  Value &largest = sums[vectorsOfTurn + 1];
+  largest = arith::MaxUIOp::create(b, loc, largest, magnitudes);
+}
+
+PairedTiles::Measures PairedTiles::measure(Load load) {
+  int64_t lanes = this->lanes;
+  int64_t turn = lanes * vectorsOfTurn, whole = depth / turn * turn;
+  int64_t inPairs = depth / stepOfPairs * stepOfPairs;
+  Value zeros = constant(b.getZeroAttr(vectorType()));
+  Values start(vectorsOfTurn + 1, zeros);
+  start.push_back(
+      constant(b.getZeroAttr(VectorType::get(lanes, b.getI32Type()))));
+  Values all =
+      emitLoop(b, loc, kernel.index(0), kernel.index(whole), kernel.index(turn),
+               start, [&](Value place, ValueRange before) {
+                 Values after(before);
+                 for (unsigned number = 0; number < vectorsOfTurn; ++number) {
+                   Value vector = load(plus(place, number * lanes), lanes);
+                   addVector(vector, vector, number, after);
+                 }
+                 return after;
+               });
+  unsigned number = 0;
+  for (int64_t place = whole; place < depth; place += lanes, ++number) {
+    auto width = unsigned(std::min(lanes, depth - place));
+    Value vector = widened(load(kernel.index(place), width), width);
+    Value ofPairs = vector;
+    if (place + width > inPairs) {
+      // Not by a product: zero times infinity is no number.
+      SmallVector<bool> isKept;
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        isKept.push_back(place + lane < inPairs);
+      Value mask = constant(DenseElementsAttr::get(
+          VectorType::get(lanes, b.getI1Type()), isKept));
+      ofPairs = arith::SelectOp::create(b, loc, mask, vector, zeros);
+    }
+    addVector(ofPairs, vector, number, all);
+  }
+  // Each product of neighbours is there twice.
+  Value pairs;
+  for (unsigned number = 0; number < vectorsOfTurn; ++number) {
+    SmallVector<float> signs;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      signs.push_back(.5F * float(signOfPair(number * lanes + lane, turn)));
+    Value part = arith::MulFOp::create(
+        b, loc, all[number],
+        constant(DenseElementsAttr::get(vectorType(), ArrayRef<float>(signs))));
+    pairs = pairs ? arith::AddFOp::create(b, loc, pairs, part) : part;
+  }
+  Value largest = vector::ReductionOp::create(
+      b, loc, vector::CombiningKind::MAXUI, all[vectorsOfTurn + 1]);
+  return {joinLanes(pairs), joinLanes(all[vectorsOfTurn]), largest};
+}
+
+Value PairedTiles::isLikeWeights(const Measures &measures) {
+  constexpr double most = 16;
+  auto depth = double(this->depth);
+  Value isEnough = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
+                                         measures.squares, real(depth / most));
+  Value isLittle = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE,
+                                         measures.squares, real(depth * most));
+  return arith::AndIOp::create(b, loc, isEnough, isLittle);
+}
+
+std::pair<Value, Value> PairedTiles::factorsOf(const Measures &measures) {
+  // The largest magnitude becomes one from 4 to 8, of a number that is not
+  // tiny or huge.
+  constexpr int64_t mantissa = 23, least = 3, most = 252, sum = 256;
+  auto number = [&](int64_t value) {
+    return constant(b.getI32IntegerAttr(int32_t(value)));
+  };
+  Value exponent =
+      arith::ShRUIOp::create(b, loc, measures.largest, number(mantissa));
+  exponent = arith::MaxUIOp::create(b, loc, exponent, number(least));
+  exponent = arith::MinUIOp::create(b, loc, exponent, number(most));
+  auto power = [&](Value exponent) -> Value {
+    Value bits = arith::ShLIOp::create(b, loc, exponent, number(mantissa));
+    return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
+  };
+  Value factor = power(arith::SubIOp::create(b, loc, number(sum), exponent));
+  Value back = power(arith::SubIOp::create(b, loc, exponent, number(2)));
+  // Of a row of zeros nothing is left.
+  Value isZero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                       measures.largest, number(0));
+  back = arith::SelectOp::create(b, loc, isZero, real(0), back);
+  Value isLike = isLikeWeights(measures), one = real(1);
+  return {arith::SelectOp::create(b, loc, isLike, one, factor),
+          arith::SelectOp::create(b, loc, isLike, one, back)};
+}
+
+std::pair<Value, Value>
+PairedTiles::scaleRow(Load load, llvm::function_ref<void(Value, Value)> store) {
+  auto [factor, back] = factorsOf(measure(load));
+  Measures scaled = measure([&, factor = factor](Value place, unsigned width) {
+    Value vector = load(place, width);
+    vector =
+        arith::MulFOp::create(b, loc, vector, spread(factor, vector.getType()));
+    store(vector, place);
+    return vector;
+  });
+  return {scaled.pairs, back};
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// The address of `element` behind another one.
+Value PairedTiles::behind(Value address, Value element) {
+  Value number = arith::IndexCastOp::create(b, loc, b.getI64Type(), element);
+  return LLVM::GEPOp::create(b, loc, address.getType(), b.getF32Type(), address,
+                             ArrayRef<LLVM::GEPArg>{number});
+}
+
+/// Where element `place` of row `number` is behind `rows`, an address.
+Value PairedTiles::elementAt(const Tile &tile, Value rows, unsigned number,
+                             int64_t place) {
+  int64_t offset = number * tile.stride + place;
+  return LLVM::GEPOp::create(b, loc, rows.getType(), b.getF32Type(), rows,
+                             ArrayRef<LLVM::GEPArg>{int32_t(offset)});
+}
+
+/// Some instructions in this order, the last of which leaves its result in the
+/// first operand of all. A compiler reads elements once for several of them, or
+/// puts off what is to be done with them, and runs out of registers. `{1toN}`
+/// is an element for all lanes of the last operand.
+static Value inOrder(Kernel &kernel, StringRef instructions,
+                     StringRef constraints, ArrayRef<Value> operands,
+                     unsigned temporaries) {
+  OpBuilder &b = kernel.builder();
+  auto vector = cast<VectorType>(operands.back().getType());
+  Type result = vector;
+  if (temporaries != 0)
+    result = LLVM::LLVMStructType::getLiteral(
+        b.getContext(), SmallVector<Type>(temporaries + 1, vector));
+  SmallVector<Attribute> attributes;
+  for (Value operand : operands) {
+    SmallVector<NamedAttribute> named;
+    if (isa<LLVM::LLVMPointerType>(operand.getType()))
+      named.push_back(
+          b.getNamedAttr(LLVM::InlineAsmOp::getElementTypeAttrName(),
+                         TypeAttr::get(b.getF32Type())));
+    attributes.push_back(b.getDictionaryAttr(named));
+  }
+  std::string text = instructions.str();
+  std::string lanes = "1to" + std::to_string(vector.getNumElements());
+  for (size_t at = 0; (at = text.find("1toN", at)) != std::string::npos;)
+    text.replace(at, 4, lanes);
+  Value results = LLVM::InlineAsmOp::create(
+                      b, kernel.loc(), result, operands, text, constraints,
+                      /*has_side_effects=*/false, /*is_align_stack=*/false,
+                      LLVM::TailCallKind::None, /*asm_dialect=*/{},
+                      b.getArrayAttr(attributes))
+                      .getRes();
+  if (temporaries == 0)
+    return results;
+  return LLVM::ExtractValueOp::create(b, kernel.loc(), results,
+                                      ArrayRef<int64_t>{0});
+}
+
+/// `sum` plus the products of two elements with their weights, of which one
+/// multiplication has so much more than is subtracted in the end.
+Value PairedTiles::addPair(Value sum, Value first, Value second, Value weight,
+                           Value other, bool isMinus) {
+  return inOrder(kernel,
+                 isMinus ? "vsubps $3{1toN}, $6, $1\n\t"
+                           "vsubps $4{1toN}, $5, $2\n\t"
+                           "vfnmadd231ps $1, $2, $0"
+                         : "vaddps $3{1toN}, $6, $1\n\t"
+                           "vaddps $4{1toN}, $5, $2\n\t"
+                           "vfmadd231ps $1, $2, $0",
+                 "=v,=&v,=&v,*m,*m,v,v,0", {first, second, weight, other, sum},
+                 /*temporaries=*/2);
+}
+
+Value PairedTiles::addProduct(Value sum, Value element, Value weight) {
+  return inOrder(kernel, "vfmadd231ps $1{1toN}, $2, $0", "=v,*m,v,0",
+                 {element, weight, sum}, /*temporaries=*/0);
+}
+
+/// Adds the products of a step. Sums of pairs come beside products as they are,
+/// so that neither kind of unit waits: a row has its product a little later
+/// than its pair.
+void PairedTiles::addStep(const Tile &tile, Value rows, Value step,
+                          Weights weights, Values &sums) {
+  constexpr size_t later = 4;
+  size_t vectors = tile.lanes.size();
+  for (int64_t half : {0, 1}) {
+    int64_t first = 2 * half, single = 4 + half;
+    auto weightsOf = [&](int64_t number) {
+      Values all;
+      for (unsigned vector = 0; vector < vectors; ++vector)
+        all.push_back(weights(plus(step, number), vector));
+      return all;
+    };
+    Values ofFirst = weightsOf(first), ofSecond = weightsOf(first + 1);
+    Values ofSingle = weightsOf(single);
+    for (size_t turn = 0; turn < sums.size() + later; ++turn) {
+      if (turn < sums.size()) {
+        auto row = unsigned(turn / vectors);
+        sums[turn] = addPair(sums[turn], elementAt(tile, rows, row, first),
+                             elementAt(tile, rows, row, first + 1),
+                             ofFirst[turn % vectors], ofSecond[turn % vectors],
+                             /*isMinus=*/half == 1);
+      }
+      if (turn >= later) {
+        size_t number = turn - later;
+        auto row = unsigned(number / vectors);
+        sums[number] =
+            addProduct(sums[number], elementAt(tile, rows, row, single),
+                       ofSingle[number % vectors]);
+      }
+    }
+  }
+}
+
+PairedTiles::Values
+PairedTiles::multiply(const Tile &tile, Weights weights,
+                      llvm::function_ref<void(Value)> beside) {
+  auto vectors = unsigned(tile.lanes.size());
+  Values start;
+  for (unsigned row = 0; row < tile.height; ++row)
+    for (unsigned vector = 0; vector < vectors; ++vector)
+      start.push_back(row == 0 ? weights(kernel.index(depth), vector)
+                               : start[vector]);
+  int64_t inPairs = depth / stepOfPairs * stepOfPairs;
+  Values sums = emitLoop(
+      b, loc, kernel.index(0), kernel.index(inPairs), kernel.index(stepOfPairs),
+      start, [&](Value step, ValueRange before) {
+        Values after(before);
+        beside(step);
+        addStep(tile, behind(tile.rows, step), step, weights, after);
+        return after;
+      });
+  for (int64_t number = inPairs; number < depth; ++number) {
+    Value place = kernel.index(number), elements = behind(tile.rows, place);
+    for (unsigned vector = 0; vector < vectors; ++vector) {
+      Value factors = weights(place, vector);
+      for (unsigned row = 0; row < tile.height; ++row) {
+        Value &sum = sums[row * vectors + vector];
+        sum = addProduct(sum, elementAt(tile, elements, row, 0), factors);
+      }
+    }
+  }
+  return sums;
+}
+
+Value PairedTiles::complete(Value sum, Value factors, Value pairs, Value back) {
+  Type type = sum.getType();
+  sum = arith::SubFOp::create(b, loc, sum, spread(pairs, type));
+  factors = arith::MulFOp::create(b, loc, factors, spread(back, type));
+  return arith::MulFOp::create(b, loc, sum, factors);
+}
+
+} // namespace keratin

@@ -1,0 +1,106 @@
+//===- PairedTiles.h - tiles of sums of pairs -------------------*- C++ -*-===//
+#ifndef KERATIN_CODEGEN_CPU_PAIREDTILES_H
+#define KERATIN_CODEGEN_CPU_PAIREDTILES_H
+
+#include "codegen/cpu/Kernel.h"
+#include "codegen/cpu/PairedWeights.h"
+#include "codegen/cpu/TileSizes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
+
+namespace keratin {
+
+/// Whether products may be made in pairs: with 512 bits and 32 registers, which
+/// is what instructions are written for.
+bool canHavePairs(const VectorUnit &unit);
+/// How many rows tiles of `height` take the time of.
+int64_t costOfPairedRows(int64_t rows, int64_t height);
+/// The rows of a tile: as many as registers hold the sums of, beside what is
+/// multiplied, or less where the last tile would have few of them.
+unsigned rowsOfPairedTile(int64_t rows, unsigned vectors,
+                          const VectorUnit &unit);
+/// Whether rows of `depth` elements and `columns` are expected to take less
+/// time in pairs; `tiles`: how many rows' time a row takes in them.
+bool arePairsFaster(int64_t depth, int64_t columns, unsigned lanes,
+                    double tiles = 1);
+
+/// What emitters of products in pairs (codegen/cpu/PairedProduct.h) share:
+/// measures of rows, and tiles of sums in registers.
+class PairedTiles {
+public:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+
+  /// Of rows of `depth` elements, and vectors of `lanes`.
+  PairedTiles(Kernel &kernel, int64_t depth, unsigned lanes)
+      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), depth(depth),
+        lanes(lanes) {}
+
+  /// What there is to know of a row.
+  struct Measures {
+    Value pairs;   ///< the sum of the products of its pairs, with their signs
+    Value squares; ///< of all its elements
+    Value largest; ///< of their magnitudes, by its bits
+  };
+  /// Reads so many elements of a row, from one on.
+  using Load = llvm::function_ref<Value(Value, unsigned)>;
+  Measures measure(Load load);
+  /// Whether the mean of the squares of a row is about that of the weights,
+  /// one. It is not where it is no number.
+  Value isLikeWeights(const Measures &measures);
+  /// What a row is multiplied by to be like them, a power of two, or one; and
+  /// what makes up for it.
+  std::pair<Value, Value> factorsOf(const Measures &measures);
+  /// Measures a row as `load` reads it and stores it as large as the weights,
+  /// by `store`. Returns its pairs and what makes up for it.
+  std::pair<Value, Value>
+  scaleRow(Load load, llvm::function_ref<void(Value, Value)> store);
+
+  struct Tile {
+    Value rows;     ///< the address of the first element of the first row
+    int64_t stride; ///< elements from row to row
+    unsigned height;
+    llvm::ArrayRef<unsigned> lanes; ///< of each vector of columns
+  };
+  /// A vector of weights of an element of the sum, or of what is behind them
+  /// (rowsBehindPaired).
+  using Weights = llvm::function_ref<Value(Value, unsigned)>;
+  /// The sums of a tile, row by row. `beside` emits what else is done in the
+  /// step that begins with an element.
+  Values multiply(const Tile &tile, Weights weights,
+                  llvm::function_ref<void(Value)> beside);
+  /// A vector of products, of `sum` and the vector of weights that it is
+  /// multiplied by; `pairs` and `back` are of its row.
+  Value complete(Value sum, Value factors, Value pairs, Value back);
+
+private:
+  Value plus(Value value, int64_t offset) {
+    return kernel.plus(value, kernel.index(offset));
+  }
+  Value constant(mlir::TypedAttr value);
+  Value real(double value);
+  mlir::VectorType vectorType() {
+    return mlir::VectorType::get(lanes, b.getF32Type());
+  }
+  Value spread(Value scalar, mlir::Type vector);
+  void addVector(Value vector, Value whole, unsigned number, Values &sums);
+  Value widened(Value vector, unsigned width);
+  Value joinLanes(Value vector);
+  Value behind(Value address, Value element);
+  Value elementAt(const Tile &tile, Value rows, unsigned number, int64_t place);
+  Value addPair(Value sum, Value first, Value second, Value weight, Value other,
+                bool isMinus);
+  Value addProduct(Value sum, Value element, Value weight);
+  void addStep(const Tile &tile, Value rows, Value step, Weights weights,
+               Values &sums);
+
+  Kernel &kernel;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  int64_t depth;
+  unsigned lanes;
+};
+
+} // namespace keratin
+
+#endif // KERATIN_CODEGEN_CPU_PAIREDTILES_H

@@ -1,0 +1,77 @@
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 pairs winograd=4" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=4" --split-input-file | FileCheck %s --check-prefix=OFF
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16 pairs winograd=4" --split-input-file | FileCheck %s --check-prefix=OFF
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (k, n)>
+#y = affine_map<(m, n, k) -> (m, n)>
+
+// Panels of two vectors have two rows behind the weights. Rows are measured,
+// and copied if one is of another size than weights; then tiles of 12 rows have
+// two pairs and two products in each step.
+// CHECK-LABEL: func private @product(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<24x96xf32>,
+// CHECK-SAME:    %[[W:[^:]+]]: memref<2x98x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, columns_inside, paired = array<i64: 96, 64>}, ktn.unpacked_type = tensor<96x64xf32>}
+// CHECK-SAME:    memref<{{[0-9]+}}xf32> {ktn.scratch}
+// CHECK-SAME:    ktn.kernel = "paired"
+// CHECK:         vector.shuffle
+// CHECK:         scf.if
+// CHECK:           vector.store
+// CHECK:         vector.load %[[W]]{{.+}} : memref<2x98x32xf32>
+// CHECK:         scf.for
+// CHECK-COUNT-6:   vector.load %[[W]]
+// CHECK:           llvm.inline_asm operand_attrs = [{elementtype = f32}, {elementtype = f32}, {}, {}, {}] "vaddps $3{1to16}, $6, $1\0A\09vaddps $4{1to16}, $5, $2\0A\09vfmadd231ps $1, $2, $0"
+// CHECK:           llvm.inline_asm operand_attrs = [{elementtype = f32}, {}, {}] "vfmadd231ps $1{1to16}, $2, $0"
+// CHECK:           llvm.inline_asm {{.+}} "vsubps $3{1to16}, $6, $1\0A\09vsubps $4{1to16}, $5, $2\0A\09vfnmadd231ps $1, $2, $0"
+// OFF-LABEL: func private @product(
+// OFF-NOT:     vaddps
+func.func private @product(%x: tensor<24x96xf32>, %w: tensor<96x64xf32> {ktn.constant}, %out: tensor<24x64xf32>) -> tensor<24x64xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<24x64xf32>) -> tensor<24x64xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<24x96xf32>, tensor<96x64xf32>) outs(%start : tensor<24x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<24x64xf32>
+  return %sum : tensor<24x64xf32>
+}
+func.func @call(%x: tensor<24x96xf32>) -> tensor<24x64xf32> {
+  %w = arith.constant dense<0.5> : tensor<96x64xf32>
+  %out = tensor.empty() : tensor<24x64xf32>
+  %y = func.call @product(%x, %w, %out) : (tensor<24x96xf32>, tensor<96x64xf32>, tensor<24x64xf32>) -> tensor<24x64xf32>
+  return %y : tensor<24x64xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, k, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
+#y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
+
+// The products of positions of tiles of Winograd: rows of another size are made
+// as large as weights where they are.
+// CHECK-LABEL: func private @window(
+// CHECK-SAME:    memref<36x4x130x32xf32> {ktn.constant, ktn.packed = {axes = array<i64: 0, 1>, block = 32 : i64, pairs, strides = array<i64: 1, 1>, taps = 3 : i64, winograd = 4 : i64}
+// CHECK-SAME:    ktn.kernel = "winograd4"
+// CHECK:         vector.shuffle
+// CHECK:         scf.if
+// CHECK:         } else {
+// CHECK:           vector.store
+// CHECK:         llvm.inline_asm {{.+}} "vaddps $3{1to16}, $6, $1
+// OFF-LABEL: func private @window(
+// OFF-SAME:    {{128x[0-9]+xf32}}
+// OFF-NOT:     vaddps
+func.func private @window(%x: tensor<1x26x26x128xf32>, %g: tensor<3x3x128x128xf32> {ktn.constant}, %out: tensor<1x24x24x128xf32>) -> tensor<1x24x24x128xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x24x24x128xf32>) -> tensor<1x24x24x128xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<1x26x26x128xf32>, tensor<3x3x128x128xf32>) outs(%start : tensor<1x24x24x128xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x24x24x128xf32>
+  return %sum : tensor<1x24x24x128xf32>
+}
