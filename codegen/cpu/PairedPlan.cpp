@@ -48,16 +48,24 @@ static bool haveFiniteWeights(Kernel &kernel, linalg::GenericOp root,
 }
 
 /// How many rows are measured and then multiplied with one panel after the
-/// other. Where the second cache has all weights that are a few tiles, which
-/// the first one keeps; else as many as the second one keeps.
+/// other: about a few tiles where the second cache has all weights, which the
+/// first one keeps, and else as many rows as the second one keeps. Of such
+/// blocks those of which the last one has most: threads are to end together.
 static int64_t rowsOfBlock(const PairedPlan &plan, const VectorUnit &unit) {
   constexpr int64_t firstCache = 24 << 10, tilesThatAsk = 4;
   int64_t height = plan.size.rows, ofTile = plan.depth() * bytesOfF32 * height;
   int64_t bytes = plan.stays ? firstCache : unit.secondCache() * 3 / 8;
-  int64_t tiles =
+  int64_t fitting =
       std::max<int64_t>(bytes / ofTile, plan.asksAhead ? tilesThatAsk : 1);
-  return std::min(tiles, int64_t(llvm::divideCeil(plan.rows.turns(), height))) *
-         height;
+  auto tiles = int64_t(llvm::divideCeil(plan.rows.turns(), height));
+  auto missing = [&](int64_t ofBlock) {
+    return int64_t(llvm::alignTo(tiles, ofBlock)) - tiles;
+  };
+  int64_t best = std::min(tiles, fitting * 5 / 4);
+  for (int64_t ofBlock = best; 2 * ofBlock > fitting; --ofBlock)
+    if (missing(ofBlock) < missing(best))
+      best = ofBlock;
+  return best * height;
 }
 
 std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,

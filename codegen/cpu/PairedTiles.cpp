@@ -55,7 +55,7 @@ bool arePairsFaster(int64_t depth, int64_t columns, unsigned lanes,
                     double tiles) {
   // Measured, in cycles in which one vector is multiplied: what is done once
   // for each row, for each of its elements and for each vector of its outputs.
-  constexpr double ofRow = 75, ofElement = .17, ofVector = 4, most = .95;
+  constexpr double ofRow = 75, ofElement = .17, ofVector = 7, most = .9;
   double vectors = double(llvm::divideCeil(2 * columns, lanes)) / 2;
   double products = double(depth) * vectors;
   double inPairs = products * 2 / 3 * tiles;
