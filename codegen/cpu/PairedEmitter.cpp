@@ -89,8 +89,9 @@ private:
   void takeWeightsAhead();
   void askForLater(const Tile &tile, Value step);
   void askFor(Value address);
-  void finish(const Tile &tile, Values sums);
-  void storeRow(const Tile &tile, Value row, ArrayRef<Value> sums);
+  void finish(const Tile &tile, ArrayRef<Value> sums);
+  void storeRows(const Tile &tile, ArrayRef<Value> rows, ArrayRef<Value> sums,
+                 ArrayRef<Value> factors);
 
   Kernel &kernel;
   OpBuilder &b;
@@ -438,78 +439,85 @@ void PairedEmitter::multiplyTile(const Tile &tile) {
 // Outputs
 //===----------------------------------------------------------------------===//
 
-/// Makes the sums of a row of products, and stores what follows from them.
-void PairedEmitter::storeRow(const Tile &tile, Value row,
-                             ArrayRef<Value> sums) {
+/// Makes products of the sums of some rows, whose vectors `factors` are of
+/// columns, and stores what follows from them: functions side by side.
+void PairedEmitter::storeRows(const Tile &tile, ArrayRef<Value> rows,
+                              ArrayRef<Value> sums, ArrayRef<Value> factors) {
   LaneReader::Scope scope(reader);
   unsigned lane = plan.columns.loops.back();
-  Value inBlock = kernel.plus(tile.row, row);
-  auto fact = [&](int64_t number) {
-    return memref::LoadOp::create(b, loc, facts,
-                                  ValueRange{inBlock, kernel.index(number)})
-        .getResult();
-  };
-  Value subtracted = fact(0), back = fact(1);
-  Value behind = kernel.index(plan.depth() + 1);
-  Coordinates ofRow = coordinatesOf(kernel, reader, plan.rows,
-                                    kernel.plus(tile.rows.first, inBlock));
-  if (plan.sample)
-    ofRow.push_back({*plan.sample, reader.symbol(tile.rows.sample)});
   Coordinates ofColumns = coordinatesOf(kernel, reader, plan.columns,
                                         times(tile.panel, plan.width()));
   reader.setLane(lane);
   // The first one of a group is the lane.
   reader.bind(lane, reader.at(ofColumns.front().second));
-  SmallVector<SumsAt> vectors;
-  auto store = [&](unsigned width) {
-    if (!vectors.empty())
-      storeOutputs(kernel, reader, root, outputs, vectors, width);
-    vectors.clear();
-  };
-  for (auto [number, width] : llvm::enumerate(tile.widths)) {
-    Value sum =
-        pairs.complete(sums[number], weightsAt(tile, behind, unsigned(number)),
-                       subtracted, back);
-    if (width != plan.lanes)
-      store(plan.lanes);
-    if (width != lanesOf(width)) {
-      sum = vector::ExtractStridedSliceOp::create(
-          b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
-          ArrayRef<int64_t>{1});
+  // Those of whole vectors, and of the last one, which may have fewer columns.
+  SmallVector<SumsAt> whole, last;
+  unsigned widthOfLast = tile.widths.back();
+  for (auto [turn, row] : llvm::enumerate(rows)) {
+    Value inBlock = kernel.plus(tile.row, row);
+    auto fact = [&](int64_t number) -> Value {
+      return memref::LoadOp::create(b, loc, facts,
+                                    ValueRange{inBlock, kernel.index(number)});
+    };
+    Value subtracted = fact(0), back = fact(1);
+    Coordinates ofRow = coordinatesOf(kernel, reader, plan.rows,
+                                      kernel.plus(tile.rows.first, inBlock));
+    if (plan.sample)
+      ofRow.push_back({*plan.sample, reader.symbol(tile.rows.sample)});
+    for (auto [number, width] : llvm::enumerate(tile.widths)) {
+      Value sum = pairs.complete(sums[turn * tile.widths.size() + number],
+                                 factors[number], subtracted, back);
+      if (width != lanesOf(width))
+        sum = vector::ExtractStridedSliceOp::create(
+            b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+            ArrayRef<int64_t>{1});
+      Position point = pointAt(root, {ofRow, ofColumns});
+      point[lane] = getAffineDimExpr(lane, b.getContext()) +
+                    int64_t(number) * int64_t(plan.lanes);
+      (width == plan.lanes ? whole : last).push_back({point, {sum}});
     }
-    Position point = pointAt(root, {ofRow, ofColumns});
-    point[lane] = getAffineDimExpr(lane, b.getContext()) +
-                  int64_t(number) * int64_t(plan.lanes);
-    vectors.push_back({point, {sum}});
   }
-  store(tile.widths.back());
+  if (!whole.empty())
+    storeOutputs(kernel, reader, root, outputs, whole, plan.lanes);
+  if (!last.empty())
+    storeOutputs(kernel, reader, root, outputs, last, widthOfLast);
 }
 
-void PairedEmitter::finish(const Tile &tile, Values all) {
-  ArrayRef<Value> left = all;
+/// With functions the sums wait in memory, so that there is code for two rows.
+void PairedEmitter::finish(const Tile &tile, ArrayRef<Value> all) {
   size_t vectors = tile.widths.size();
+  Values factors;
+  for (unsigned vector = 0; vector < vectors; ++vector)
+    factors.push_back(weightsAt(tile, kernel.index(plan.depth() + 1), vector));
+  auto ofRow = [&](size_t row) { return all.slice(row * vectors, vectors); };
+  if (!plan.hasFunctions) {
+    for (unsigned row = 0; row < tile.height; ++row)
+      storeRows(tile, kernel.index(row), ofRow(row), factors);
+    return;
+  }
   auto place = [&](Value row, size_t vector) {
     return Values{row, kernel.index(int64_t(vector * plan.lanes))};
   };
-  for (unsigned row = 0; row < tile.height; ++row) {
-    ArrayRef<Value> ofRow = left.slice(row * vectors, vectors);
-    if (!plan.hasFunctions) {
-      storeRow(tile, kernel.index(row), ofRow);
-      continue;
-    }
-    for (auto [vector, sum] : llvm::enumerate(ofRow))
+  for (unsigned row = 0; row < tile.height; ++row)
+    for (auto [vector, sum] : llvm::enumerate(ofRow(row)))
       vector::StoreOp::create(b, loc, sum, sums,
                               place(kernel.index(row), vector));
-  }
-  if (!plan.hasFunctions)
-    return;
-  loop(kernel.index(0), kernel.index(tile.height), 1, [&](Value row) {
-    Values ofRow;
-    for (size_t vector = 0; vector < vectors; ++vector)
-      ofRow.push_back(vector::LoadOp::create(b, loc, left[vector].getType(),
-                                             sums, place(row, vector)));
-    storeRow(tile, row, ofRow);
-  });
+  auto storeFrom = [&](Value first, int64_t count) {
+    Values rows, ofRows;
+    for (int64_t row = 0; row < count; ++row) {
+      rows.push_back(plus(first, row));
+      for (size_t vector = 0; vector < vectors; ++vector)
+        ofRows.push_back(vector::LoadOp::create(
+            b, loc, all[vector].getType(), sums, place(rows.back(), vector)));
+    }
+    storeRows(tile, rows, ofRows, factors);
+  };
+  constexpr int64_t together = 2;
+  int64_t whole = tile.height / together * together;
+  loop(kernel.index(0), kernel.index(whole), together,
+       [&](Value row) { storeFrom(row, together); });
+  if (whole != tile.height)
+    storeFrom(kernel.index(whole), tile.height - whole);
 }
 
 void emitPaired(Kernel &kernel, linalg::GenericOp root, const PairedPlan &plan,
