@@ -48,12 +48,6 @@ private:
     return arith::ConstantOp::create(b, loc, value);
   }
   Value real(double value) { return constant(b.getF32FloatAttr(float(value))); }
-  VectorType vectorType() {
-    return VectorType::get(plan.lanes, b.getF32Type());
-  }
-  Value spread(Value scalar, Type vector) {
-    return vector::BroadcastOp::create(b, loc, vector, scalar);
-  }
 
   void layOut();
 
@@ -119,15 +113,18 @@ void PairedEmitter::layOut() {
   unsigned number = cast<BlockArgument>(plan.weights->get()).getArgNumber();
   kernel.setPackedArgument(number, plan.packing(root));
   weights = kernel.memrefOf(plan.weights->get());
-  constexpr int64_t ofLine = 16, parts = 8;
+  constexpr int64_t ofLine = 16, fewestParts = 4, mostParts = 8;
+  constexpr int64_t mostElements = 2 << 20; // of all parts
   auto aligned = [](int64_t elements) {
     return int64_t(llvm::alignTo(elements, ofLine));
   };
   int64_t ofFacts = aligned(plan.block * 2);
   int64_t ofCopy = aligned(plan.block * plan.copiedStride);
   int64_t ofSums = plan.hasFunctions ? plan.size.rows * plan.width() : 0;
-  auto [scratch, begin] =
-      kernel.addScratch(b.getF32Type(), ofFacts + ofCopy + ofSums, parts);
+  int64_t count = ofFacts + ofCopy + ofSums;
+  auto [scratch, begin] = kernel.addScratch(
+      b.getF32Type(), count,
+      count * mostParts <= mostElements ? mostParts : fewestParts);
   auto part = [&, scratch = scratch](Value from, int64_t rows, int64_t columns,
                                      int64_t stride) -> Value {
     auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
@@ -306,10 +303,10 @@ Value PairedEmitter::measureRows(const Rows &rows) {
 // Products
 //===----------------------------------------------------------------------===//
 
+/// The tiles of a block, which are whole but for the last one.
 void PairedEmitter::multiplyTiles(const Rows &rows, Value left, Value panel,
                                   ArrayRef<unsigned> widths) {
   int64_t height = plan.size.rows, rest = plan.rows.turns() % height;
-  // Blocks are whole tiles but for the last one.
   int64_t inBlocks = (plan.blocks() - 1) * plan.block;
   Value end = rows.count;
   if (rest != 0)
@@ -416,6 +413,7 @@ void PairedEmitter::askForLater(const Tile &tile, Value step) {
     askFor(plus(from, line * bytesOfLine));
 }
 
+/// A tile of sums in registers, and what follows from them.
 void PairedEmitter::multiplyTile(const Tile &tile) {
   Value first = arith::IndexCastOp::create(b, loc, b.getI64Type(),
                                            times(tile.row, plan.copiedStride));

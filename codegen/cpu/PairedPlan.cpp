@@ -93,6 +93,9 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
       !areWhole || plan.rows.turns() * plan.depth() > INT32_MAX)
     return std::nullopt;
   plan.size.rows = rowsOfPairedTile(rows, plan.size.vectors, unit);
+  // Rows go through the first cache once for each panel.
+  if (plan.size.rows * plan.depth() * bytesOfF32 > unit.secondCache() / 4)
+    return std::nullopt;
   plan.copiedStride =
       int64_t(llvm::alignTo(plan.depth() * bytesOfF32, bytesOfLine) +
               bytesOfLine) /

@@ -56,6 +56,9 @@ TEST(ParseTarget, KnowsWhoseVectorsAreComputedInHalves) {
   EXPECT_TRUE(parse("x86_64-linux-gnu,znver1").halfUnits);
   EXPECT_FALSE(parse("x86_64-linux-gnu,znver5").halfUnits);
   EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").halfUnits);
+  EXPECT_TRUE(parse("x86_64-linux-gnu,znver4").sumsBeside);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver5").sumsBeside);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").sumsBeside);
 }
 
 TEST(ParseTarget, KnowsWhereOneRunOfWeightsIsEnough) {

@@ -11,13 +11,13 @@
 // two pairs and two products in each step.
 // CHECK-LABEL: func private @product(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<24x96xf32>,
-// CHECK-SAME:    %[[W:[^:]+]]: memref<2x98x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, columns_inside, paired = array<i64: 96, 64>}, ktn.unpacked_type = tensor<96x64xf32>}
+// CHECK-SAME:    %[[W:[^:]+]]: memref<4x98x32xf32> {ktn.constant, ktn.packed = {block = 32 : i64, columns_inside, paired = array<i64: 96, 128>}, ktn.unpacked_type = tensor<96x128xf32>}
 // CHECK-SAME:    memref<{{[0-9]+}}xf32> {ktn.scratch}
 // CHECK-SAME:    ktn.kernel = "paired"
 // CHECK:         vector.shuffle
 // CHECK:         scf.if
 // CHECK:           vector.store
-// CHECK:         vector.load %[[W]]{{.+}} : memref<2x98x32xf32>
+// CHECK:         vector.load %[[W]]{{.+}} : memref<4x98x32xf32>
 // CHECK:         scf.for
 // CHECK-COUNT-6:   vector.load %[[W]]
 // CHECK:           llvm.inline_asm operand_attrs = [{elementtype = f32}, {elementtype = f32}, {}, {}, {}] "vaddps $3{1to16}, $6, $1\0A\09vaddps $4{1to16}, $5, $2\0A\09vfmadd231ps $1, $2, $0"
@@ -25,23 +25,23 @@
 // CHECK:           llvm.inline_asm {{.+}} "vsubps $3{1to16}, $6, $1\0A\09vsubps $4{1to16}, $5, $2\0A\09vfnmadd231ps $1, $2, $0"
 // OFF-LABEL: func private @product(
 // OFF-NOT:     vaddps
-func.func private @product(%x: tensor<24x96xf32>, %w: tensor<96x64xf32> {ktn.constant}, %out: tensor<24x64xf32>) -> tensor<24x64xf32> attributes {ktn.kernel = "matmul"} {
+func.func private @product(%x: tensor<24x96xf32>, %w: tensor<96x128xf32> {ktn.constant}, %out: tensor<24x128xf32>) -> tensor<24x128xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
-  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<24x64xf32>) -> tensor<24x64xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<24x128xf32>) -> tensor<24x128xf32>
   %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : tensor<24x96xf32>, tensor<96x64xf32>) outs(%start : tensor<24x64xf32>) {
+      ins(%x, %w : tensor<24x96xf32>, tensor<96x128xf32>) outs(%start : tensor<24x128xf32>) {
   ^bb0(%a: f32, %c: f32, %s: f32):
     %p = arith.mulf %a, %c : f32
     %t = arith.addf %s, %p : f32
     linalg.yield %t : f32
-  } -> tensor<24x64xf32>
-  return %sum : tensor<24x64xf32>
+  } -> tensor<24x128xf32>
+  return %sum : tensor<24x128xf32>
 }
-func.func @call(%x: tensor<24x96xf32>) -> tensor<24x64xf32> {
-  %w = arith.constant dense<0.5> : tensor<96x64xf32>
-  %out = tensor.empty() : tensor<24x64xf32>
-  %y = func.call @product(%x, %w, %out) : (tensor<24x96xf32>, tensor<96x64xf32>, tensor<24x64xf32>) -> tensor<24x64xf32>
-  return %y : tensor<24x64xf32>
+func.func @call(%x: tensor<24x96xf32>) -> tensor<24x128xf32> {
+  %w = arith.constant dense<0.5> : tensor<96x128xf32>
+  %out = tensor.empty() : tensor<24x128xf32>
+  %y = func.call @product(%x, %w, %out) : (tensor<24x96xf32>, tensor<96x128xf32>, tensor<24x128xf32>) -> tensor<24x128xf32>
+  return %y : tensor<24x128xf32>
 }
 
 // -----
