@@ -46,11 +46,6 @@ bool finishesWithFunctions(linalg::GenericOp root, ArrayRef<Output> outputs) {
   return false;
 }
 
-/// Whether computing the outputs from the sums takes functions.
-bool TileEmitter::finishesWithFunctions() {
-  return keratin::finishesWithFunctions(root, outputs);
-}
-
 /// How many chains of a function go side by side: what is alive of them and the
 /// constants should fit in 32 registers, or 16.
 unsigned TileEmitter::chainsAtOnce() {
@@ -148,7 +143,7 @@ Value TileEmitter::inColumn(Value sum, unsigned column) {
 
 /// Computes the outputs from the sums, rows by columns by results.
 void TileEmitter::finishTile(Sums sums) {
-  bool functions = finishesWithFunctions();
+  bool functions = finishesWithFunctions(root, outputs);
   if (firstOfGroup)
     return storeSums(sums);
   if (functions && rows() > 1) {
@@ -184,7 +179,7 @@ void TileEmitter::finishTile(Sums sums) {
 int64_t TileEmitter::tilesFinishedTogether(unsigned loop) {
   const Tiling::Level &innermost = tiling.levels.back();
   if (tiling.tilesOfGroup == 1 || innermost.loop != loop || isPartOfSums ||
-      !finishesWithFunctions())
+      !finishesWithFunctions(root, outputs))
     return 1;
   return tiling.tilesOfGroup;
 }

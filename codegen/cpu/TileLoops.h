@@ -187,7 +187,6 @@ private:
                           unsigned width);
   llvm::ArrayRef<mlir::Value> memoryOfSums();
   bool sumsWholeVectors();
-  bool finishesWithFunctions();
   unsigned chainsAtOnce();
   unsigned sumWidth(unsigned column);
   unsigned rows() const { return innerRows * outerRows; }

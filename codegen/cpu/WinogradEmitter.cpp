@@ -59,8 +59,11 @@ private:
   void prefetchWeights(Value point, Value panel, Value step);
   void multiplyRows(Value point, Value panel, Value row, unsigned rows,
                     unsigned vectors);
-  SmallVector<Value> multiplyInPairs(Value point, Value panel, Value row,
-                                     unsigned rows, unsigned vectors);
+  SmallVector<Value> sumsOf(Value point, Value panel, Value row, unsigned rows,
+                            unsigned vectors);
+  SmallVector<Value> sumsOfPairs(Value point, Value panel, Value row,
+                                 unsigned rows, unsigned vectors);
+  Value weightsAt(Value point, Value panel, Value channel, unsigned vector);
   void transformOutputs(Value firstTile, Range tiles);
   void finish(int64_t i, int64_t j, Value sum, unsigned width);
 
@@ -426,26 +429,53 @@ void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
   }
 }
 
-/// The products of a tile of rows in pairs.
-SmallVector<Value> WinogradEmitter::multiplyInPairs(Value point, Value panel,
-                                                    Value row, unsigned rows,
-                                                    unsigned vectors) {
+/// A vector of weights of a channel, or of what is behind them.
+Value WinogradEmitter::weightsAt(Value point, Value panel, Value channel,
+                                 unsigned vector) {
+  return vector::LoadOp::create(
+      b, loc, vectorType, weights,
+      ValueRange{point, panel, channel,
+                 kernel.index(int64_t(vector) * plan.lanes)});
+}
+
+/// The sums of a tile in registers, row by row.
+SmallVector<Value> WinogradEmitter::sumsOf(Value point, Value panel, Value row,
+                                           unsigned rows, unsigned vectors) {
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+  SmallVector<Value> start(size_t(rows) * vectors, zero);
+  Value step = firstStep(row);
+  return emitLoop(
+      b, loc, kernel.index(0), kernel.index(plan.pieceChannels()),
+      kernel.index(1), start, [&](Value channel, ValueRange before) {
+        SmallVector<Value> factors;
+        prefetchWeights(point, panel,
+                        arith::AddIOp::create(b, loc, step, channel));
+        for (unsigned j = 0; j < vectors; ++j)
+          factors.push_back(weightsAt(point, panel, channel, j));
+        return addProducts(before, factors, [&](unsigned i) -> Value {
+          return memref::LoadOp::create(
+              b, loc, inputs, ValueRange{point, plus(row, i), channel});
+        });
+      });
+}
+
+/// The same in pairs.
+SmallVector<Value> WinogradEmitter::sumsOfPairs(Value point, Value panel,
+                                                Value row, unsigned rows,
+                                                unsigned vectors) {
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, inputs);
-  Value place =
-      kernel.plus(kernel.times(point, plan.sliceStride()),
-                  kernel.times(row, plan.rowStride(plan.pieceChannels())));
+  int64_t stride = plan.rowStride(plan.pieceChannels());
+  Value place = kernel.plus(kernel.times(point, plan.sliceStride()),
+                            kernel.times(row, stride));
   Value first = addressOf(kernel, metadata.getBaseBuffer(),
                           kernel.plus(metadata.getOffset(), place));
   Value step = firstStep(row);
-  auto weightsAt = [&](Value channel, unsigned vector) -> Value {
-    return vector::LoadOp::create(
-        b, loc, vectorType, weights,
-        ValueRange{point, panel, channel,
-                   kernel.index(int64_t(vector) * plan.lanes)});
-  };
   SmallVector<unsigned> lanes(vectors, plan.lanes);
   SmallVector<Value> sums = pairs.multiply(
-      {first, plan.rowStride(plan.pieceChannels()), rows, lanes}, weightsAt,
+      {first, stride, rows, lanes},
+      [&](Value channel, unsigned vector) {
+        return weightsAt(point, panel, channel, vector);
+      },
       [&](Value channel) {
         for (int64_t number = 0; number < stepOfPairs; ++number)
           prefetchWeights(point, panel,
@@ -461,47 +491,27 @@ SmallVector<Value> WinogradEmitter::multiplyInPairs(Value point, Value panel,
     Value subtracted = measure(0), back = measure(1);
     for (unsigned j = 0; j < vectors; ++j) {
       Value &sum = sums[i * vectors + j];
-      sum = pairs.complete(sum, weightsAt(behind, j), subtracted, back);
+      sum = pairs.complete(sum, weightsAt(point, panel, behind, j), subtracted,
+                           back);
     }
   }
   return sums;
 }
 
-/// A tile of sums in registers: rows by vectors of columns.
+/// A tile of products: rows by vectors of columns.
 void WinogradEmitter::multiplyRows(Value point, Value panel, Value row,
                                    unsigned rows, unsigned vectors) {
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
-  SmallVector<Value> start(size_t(rows) * vectors, zero), places;
-  for (unsigned i = 0; i < rows; ++i)
-    places.push_back(plus(row, i));
-  Value step = firstStep(row);
-  SmallVector<Value> sums;
-  if (plan.inPairs)
-    sums = multiplyInPairs(point, panel, row, rows, vectors);
-  else
-    sums = emitLoop(
-        b, loc, kernel.index(0), kernel.index(plan.pieceChannels()),
-        kernel.index(1), start, [&](Value channel, ValueRange before) {
-          SmallVector<Value> factors;
-          prefetchWeights(point, panel,
-                          arith::AddIOp::create(b, loc, step, channel));
-          for (unsigned j = 0; j < vectors; ++j)
-            factors.push_back(vector::LoadOp::create(
-                b, loc, vectorType, weights,
-                ValueRange{point, panel, channel,
-                           kernel.index(int64_t(j) * plan.lanes)}));
-          return addProducts(before, factors, [&](unsigned row) -> Value {
-            return memref::LoadOp::create(
-                b, loc, inputs, ValueRange{point, places[row], channel});
-          });
-        });
+  SmallVector<Value> sums = plan.inPairs
+                                ? sumsOfPairs(point, panel, row, rows, vectors)
+                                : sumsOf(point, panel, row, rows, vectors);
   Value columns =
       arith::MulIOp::create(b, loc, panel, kernel.index(plan.panelWidth()));
   for (unsigned i = 0; i < rows; ++i)
     for (unsigned j = 0; j < vectors; ++j)
       vector::StoreOp::create(
           b, loc, sums[i * vectors + j], products,
-          ValueRange{point, places[i], plus(columns, int64_t(j) * plan.lanes)});
+          ValueRange{point, plus(row, i),
+                     plus(columns, int64_t(j) * plan.lanes)});
 }
 
 //===----------------------------------------------------------------------===//

@@ -315,8 +315,13 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
   WinogradPlan plan = planner.plan(*form);
   // Whatever the block is, which depends on threads.
   Type element = getElementTypeOrSelf(conv->input->get());
+  // Few rows want weights sooner than lines that are asked for come from
+  // memory.
+  constexpr int64_t fewRows = 32;
+  bool comeTooLate = unit.farWeights() && plan.knownTiles() < fewRows;
   plan.inPairs =
       canHavePairs(unit) && conv->hasKnownWeights && element.isF32() &&
+      !comeTooLate &&
       arePairsFaster(plan.pieceChannels(), conv->filters, plan.lanes);
   if (plan.inPairs) {
     auto vectors = int64_t(llvm::divideCeil(conv->filters, plan.lanes));
