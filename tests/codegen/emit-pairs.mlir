@@ -75,3 +75,34 @@ func.func private @window(%x: tensor<1x26x26x128xf32>, %g: tensor<3x3x128x128xf3
   } -> tensor<1x24x24x128xf32>
   return %sum : tensor<1x24x24x128xf32>
 }
+
+// -----
+
+#x = affine_map<(n, h, w, k, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
+#y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
+
+// Not of 9 tiles with weights that come from memory, which would come too late:
+// those of the function are 37 MB.
+// CHECK-LABEL: func private @far_window(
+// CHECK-SAME:    memref<36x{{[0-9]+}}x1024x{{[0-9]+}}xf32> {ktn.constant, ktn.packed = {axes = array<i64: 0, 1>, block = {{[0-9]+}} : i64, strides = array<i64: 1, 1>, taps = 3 : i64, winograd = 4 : i64}
+// CHECK-NOT:     vaddps
+// OFF-LABEL: func private @far_window(
+func.func private @far_window(%x: tensor<1x14x14x1024xf32>, %g: tensor<3x3x1024x1024xf32> {ktn.constant}, %out: tensor<1x12x12x1024xf32>) -> tensor<1x12x12x1024xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x12x12x1024xf32>) -> tensor<1x12x12x1024xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<1x14x14x1024xf32>, tensor<3x3x1024x1024xf32>) outs(%start : tensor<1x12x12x1024xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x12x12x1024xf32>
+  return %sum : tensor<1x12x12x1024xf32>
+}
+func.func @far(%x: tensor<1x14x14x1024xf32>) -> tensor<1x12x12x1024xf32> {
+  %g = arith.constant dense_resource<far> : tensor<3x3x1024x1024xf32>
+  %out = tensor.empty() : tensor<1x12x12x1024xf32>
+  %y = func.call @far_window(%x, %g, %out) : (tensor<1x14x14x1024xf32>, tensor<3x3x1024x1024xf32>, tensor<1x12x12x1024xf32>) -> tensor<1x12x12x1024xf32>
+  return %y : tensor<1x12x12x1024xf32>
+}
