@@ -28,8 +28,9 @@ namespace {
 /// Finds the factors of a product, and what its loops are.
 class ProductReader {
 public:
-  ProductReader(Kernel &kernel, linalg::GenericOp root, KnownProduct &product)
-      : kernel(kernel), root(root), product(product) {}
+  ProductReader(Kernel &kernel, linalg::GenericOp root, RowsOfLeft rows,
+                KnownProduct &product)
+      : kernel(kernel), root(root), rows(rows), product(product) {}
 
   bool run();
 
@@ -39,12 +40,15 @@ private:
   bool groupLoops();
   bool isOrder(OpOperand *operand, ArrayRef<const LoopGroup *> groups);
   bool areNeighbours();
+  bool areNeighboursOfLeft();
+  std::optional<LinearPlace> placeOfLeft();
   int64_t strideOfLeft();
   bool canBeCounted();
   AffineMap mapOf(OpOperand *operand);
 
   Kernel &kernel;
   linalg::GenericOp root;
+  RowsOfLeft rows;
   KnownProduct &product;
 };
 } // namespace
@@ -77,9 +81,7 @@ bool ProductReader::isPlain(OpOperand &operand) {
 
 /// Known weights of f32 and what they multiply.
 bool ProductReader::findFactors() {
-  if (!isProductOfF32(root) || !startsFromZero(root) ||
-      !llvm::all_of(root->getOpOperands(),
-                    [&](OpOperand &operand) { return isPlain(operand); }))
+  if (!isProductOfF32(root) || !startsFromZero(root))
     return false;
   for (OpOperand *operand : root.getDpsInputOperands()) {
     auto argument = dyn_cast<BlockArgument>(operand->get());
@@ -88,7 +90,10 @@ bool ProductReader::findFactors() {
       continue;
     product.weights = operand;
     product.left = root.getDpsInputOperand(operand->getOperandNumber() == 0);
-    return true;
+    return llvm::all_of(root->getOpOperands(), [&](OpOperand &other) {
+      return isPlain(other) ||
+             (rows == RowsOfLeft::Windows && &other == product.left);
+    });
   }
   return false;
 }
@@ -141,48 +146,77 @@ bool ProductReader::isOrder(OpOperand *operand,
   return ArrayRef(found).take_back(wanted.size()) == ArrayRef(wanted);
 }
 
+/// Whether neighbours of a sum are neighbours in A: in memory, or in what it is
+/// computed from.
+bool ProductReader::areNeighboursOfLeft() {
+  unsigned innermost = product.sums.loops.back();
+  if (!isPlain(*product.left))
+    return product.leftPlace && product.leftPlace->steps[innermost] == 1;
+  return isOrder(product.left, {&product.sums}) &&
+         llvm::none_of(accessesOf(kernel, root), [&](const Access &access) {
+           return access.operand == product.left &&
+                  laneAccess(cast<ShapedType>(access.tensor.getType()),
+                             access.position, innermost) == LaneAccess::Gather;
+         });
+}
+
 /// Whether neighbours of a sum are neighbours in what is multiplied, and those
 /// of columns in the output; weights are packed, for which their loops are to
 /// be in order.
 bool ProductReader::areNeighbours() {
-  return isOrder(product.left, {&product.sums}) &&
+  return areNeighboursOfLeft() &&
          (isOrder(product.weights, {&product.sums, &product.columns}) ||
           isOrder(product.weights, {&product.columns, &product.sums})) &&
-         isOrder(root.getDpsInitOperand(0), {&product.columns}) &&
-         llvm::none_of(accessesOf(kernel, root), [&](const Access &access) {
-           return access.operand == product.left &&
-                  laneAccess(cast<ShapedType>(access.tensor.getType()),
-                             access.position,
-                             product.sums.loops.back()) == LaneAccess::Gather;
-         });
+         isOrder(root.getDpsInitOperand(0), {&product.columns});
 }
 
-/// Elements from a row of A to the next, where rows follow each other so in
-/// memory, those of all samples, and a row's elements are neighbours; else 0.
-int64_t ProductReader::strideOfLeft() {
+/// Where `left` is in memory; null where that does not follow from the loops.
+std::optional<LinearPlace> ProductReader::placeOfLeft() {
   Value memref = kernel.memrefOf(product.left->get());
   SmallVector<int64_t> strides;
   int64_t offset;
   if (!memref ||
       failed(cast<MemRefType>(memref.getType())
                  .getStridesAndOffset(strides, offset)) ||
-      offset != 0)
-    return 0;
-  AffineMap map = mapOf(product.left);
-  // A row may be a part of what is there, but the first one.
-  if (llvm::any_of(map.getResults(), [](AffineExpr expr) {
-        auto constant = dyn_cast<AffineConstantExpr>(expr);
-        return constant && constant.getValue() != 0;
-      }))
+      llvm::any_of(strides, ShapedType::isDynamic))
+    return std::nullopt;
+  LinearPlace place;
+  place.steps.assign(root.getNumLoops(), 0);
+  SmallVector<AffineExpr> zeros(root.getNumLoops(),
+                                getAffineConstantExpr(0, root.getContext()));
+  for (auto [expr, stride] :
+       llvm::zip_equal(mapOf(product.left).getResults(), strides)) {
+    auto first =
+        dyn_cast<AffineConstantExpr>(canonical(expr.replaceDims(zeros)));
+    if (!first)
+      return std::nullopt;
+    place.first += stride * first.getValue();
+    for (unsigned loop = 0; loop < root.getNumLoops(); ++loop) {
+      std::optional<int64_t> step = laneStep(expr, loop);
+      if (!step)
+        return std::nullopt;
+      place.steps[loop] += stride * *step;
+    }
+  }
+  return place;
+}
+
+/// Elements from a row of A to the next, where rows follow each other so in
+/// memory, those of all samples, and a row's elements are neighbours; else 0.
+int64_t ProductReader::strideOfLeft() {
+  const std::optional<LinearPlace> &place = product.leftPlace;
+  // Also where it begins there.
+  if (!place || place->first != 0 ||
+      cast<MemRefType>(kernel.memrefOf(product.left->get()).getType())
+              .getStridesAndOffset()
+              .second != 0)
     return 0;
   // The product of the extents of loops inside of it is how many steps a loop
   // goes at a time.
   auto isEven = [&](const LoopGroup &group, int64_t step) {
     for (auto [loop, extent] :
          llvm::reverse(llvm::zip_equal(group.loops, group.extents))) {
-      auto place =
-          map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
-      if (!place || strides[*place] != step)
+      if (place->steps[loop] != step)
         return false;
       step *= extent;
     }
@@ -191,11 +225,7 @@ int64_t ProductReader::strideOfLeft() {
   std::optional<unsigned> ofRow = product.sample;
   if (!product.rows.loops.empty())
     ofRow = product.rows.loops.back();
-  if (!ofRow)
-    return 0;
-  auto innermost =
-      map.getResultPosition(getAffineDimExpr(*ofRow, root.getContext()));
-  int64_t stride = innermost ? strides[*innermost] : 0;
+  int64_t stride = ofRow ? place->steps[*ofRow] : 0;
   LoopGroup samples;
   if (product.sample)
     samples.add(*product.sample, 1);
@@ -219,16 +249,19 @@ bool ProductReader::canBeCounted() {
 }
 
 bool ProductReader::run() {
-  if (!findFactors() || !groupLoops() || !areNeighbours() || !canBeCounted())
+  if (!findFactors() || !groupLoops())
+    return false;
+  product.leftPlace = placeOfLeft();
+  if (!areNeighbours() || !canBeCounted())
     return false;
   product.leftStride = strideOfLeft();
   return true;
 }
 
-std::optional<KnownProduct> readKnownProduct(Kernel &kernel,
-                                             linalg::GenericOp root) {
+std::optional<KnownProduct>
+readKnownProduct(Kernel &kernel, linalg::GenericOp root, RowsOfLeft rows) {
   KnownProduct product;
-  if (!ProductReader(kernel, root, product).run())
+  if (!ProductReader(kernel, root, rows, product).run())
     return std::nullopt;
   return product;
 }

@@ -20,6 +20,13 @@ struct LoopGroup {
   int64_t turns() const;
 };
 
+/// Where a tensor is read, counted in elements of its memory: at `first` in the
+/// first turns of all loops, and so many behind that in the next one of each.
+struct LinearPlace {
+  int64_t first = 0;
+  llvm::SmallVector<int64_t> steps;
+};
+
 /// C = A B of f32, where B are weights that are constants.
 struct KnownProduct {
   mlir::OpOperand *left = nullptr, *weights = nullptr;
@@ -29,15 +36,21 @@ struct KnownProduct {
   /// Elements from a row of A to the next, where rows follow each other so in
   /// memory, those of all samples, and a row's elements are neighbours; else 0.
   int64_t leftStride = 0;
+  /// Where A is in memory and read so.
+  std::optional<LinearPlace> leftPlace;
 
   /// Of all samples, or of one where their number is not known.
   int64_t knownRows() const { return samples.value_or(1) * rows.turns(); }
 };
 
+/// What a row of A is: elements of some of its dimensions, or also a window,
+/// which shares elements with others.
+enum class RowsOfLeft { Plain, Windows };
+
 /// The product that `root` is, of which neighbours of a sum are neighbours in
 /// both factors; null where it is none.
-std::optional<KnownProduct> readKnownProduct(Kernel &kernel,
-                                             mlir::linalg::GenericOp root);
+std::optional<KnownProduct>
+readKnownProduct(Kernel &kernel, mlir::linalg::GenericOp root, RowsOfLeft rows);
 
 /// Whether neighbours in memory of the weights are those of columns, and not of
 /// sums.

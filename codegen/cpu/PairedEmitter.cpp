@@ -50,6 +50,7 @@ private:
   Value real(double value) { return constant(b.getF32FloatAttr(float(value))); }
 
   void layOut();
+  Value elementsOfLeft();
 
   /// Rows of a sample that are measured together.
   struct Rows {
@@ -64,6 +65,7 @@ private:
 
   Value leftAt(const Rows &rows, Value row, Value place, unsigned width);
   void setFacts(Value row, Value subtracted, Value back);
+  void copyRuns(const Rows &rows, Value row);
   void copyRows(const Rows &rows);
   Value measureRows(const Rows &rows);
 
@@ -96,8 +98,9 @@ private:
   const PairedPlan &plan;
   ArrayRef<Output> outputs;
 
-  Value weights; ///< [panel][element of the sum, what is behind them][column]
-  Value given;   ///< [row of all samples][element], where A has a stride
+  Value weights;  ///< [panel][element of the sum, what is behind them][column]
+  Value given;    ///< [row of all samples][element], where A has a stride
+  Value elements; ///< those of A, where it has none and is in memory
   Value facts;  ///< [row of a block][what is subtracted, what is multiplied by]
   Value copied; ///< [row of a block][element]
   Value sums;   ///< [row of a tile][column]
@@ -143,6 +146,25 @@ void PairedEmitter::layOut() {
                 plan.width());
   if (plan.leftStride != 0)
     given = rowsOfLeft(kernel, root, plan);
+  else if (plan.leftPlace)
+    elements = elementsOfLeft();
+}
+
+/// A as one dimension.
+Value PairedEmitter::elementsOfLeft() {
+  Value left = kernel.memrefOf(plan.left->get());
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, left);
+  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, 1);
+  Value count = kernel.index(1);
+  for (auto [size, stride] :
+       llvm::zip_equal(metadata.getSizes(), metadata.getStrides()))
+    count =
+        kernel.plus(count, arith::MulIOp::create(b, loc, stride,
+                                                 minus(size, kernel.index(1))));
+  return memref::ReinterpretCastOp::create(
+      b, loc, MemRefType::get(ShapedType::kDynamic, b.getF32Type(), layout),
+      metadata.getBaseBuffer(), OpFoldResult(metadata.getOffset()),
+      ArrayRef<OpFoldResult>{count}, ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,13 +240,9 @@ void PairedEmitter::emitBlock(const Rows &rows, Range panels) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// Elements of a row of A.
+/// Elements of a row of A, computed where that is not in memory.
 Value PairedEmitter::leftAt(const Rows &rows, Value row, Value place,
                             unsigned width) {
-  if (given)
-    return vector::LoadOp::create(
-        b, loc, VectorType::get(width, b.getF32Type()), given,
-        ValueRange{kernel.plus(rows.before, row), place});
   LaneReader::Scope scope(reader);
   unsigned ofSum = plan.sums.loops.back();
   reader.setLane(ofSum);
@@ -247,42 +265,90 @@ void PairedEmitter::setFacts(Value row, Value subtracted, Value back) {
                           ValueRange{row, kernel.index(1)});
 }
 
-/// Copies the rows, each as large as the weights.
+/// Copies a row that is in memory, run by run.
+void PairedEmitter::copyRuns(const Rows &rows, Value row) {
+  LaneReader::Scope scope(reader);
+  Coordinates ofRow =
+      coordinatesOf(kernel, reader, plan.rows, kernel.plus(rows.first, row));
+  if (plan.sample)
+    ofRow.push_back({*plan.sample, reader.symbol(rows.sample)});
+  const LinearPlace &place = *plan.leftPlace;
+  AffineExpr first = getAffineConstantExpr(place.first, b.getContext());
+  for (auto [loop, turn] : ofRow)
+    first = first + turn * place.steps[loop];
+  int64_t length = plan.run().turns(), lanes = plan.lanes;
+  auto copyRun = [&](Value from, Value to) {
+    auto copyVector = [&](Value number, int64_t width) {
+      Value vector = vector::LoadOp::create(
+          b, loc, VectorType::get(width, b.getF32Type()), elements,
+          ValueRange{kernel.plus(from, number)});
+      vector::StoreOp::create(b, loc, vector, copied,
+                              ValueRange{row, kernel.plus(to, number)});
+    };
+    int64_t whole = length / lanes * lanes;
+    loop(kernel.index(0), kernel.index(whole), lanes,
+         [&](Value number) { copyVector(number, lanes); });
+    if (whole != length)
+      copyVector(kernel.index(whole), length - whole);
+  };
+  // The loops around a run, outermost first.
+  size_t around = plan.sums.loops.size() - plan.run().loops.size();
+  auto copyTurns = [&](auto &&self, size_t number, Value from,
+                       Value to) -> void {
+    if (number == around)
+      return copyRun(from, to);
+    int64_t extent = plan.sums.extents[number], behind = length;
+    for (size_t inner = number + 1; inner < around; ++inner)
+      behind *= plan.sums.extents[inner];
+    loop(kernel.index(0), kernel.index(extent), 1, [&](Value turn) {
+      int64_t step = place.steps[plan.sums.loops[number]];
+      self(self, number + 1, kernel.plus(from, times(turn, step)),
+           kernel.plus(to, times(turn, behind)));
+    });
+  };
+  copyTurns(copyTurns, 0, reader.at(first), kernel.index(0));
+}
+
+/// Copies the rows as they are.
 void PairedEmitter::copyRows(const Rows &rows) {
   loop(kernel.index(0), rows.count, 1, [&](Value row) {
-    auto [subtracted, back] = pairs.scaleRow(
-        [&](Value place, unsigned width) {
-          return leftAt(rows, row, place, width);
-        },
-        [&](Value vector, Value place) {
-          vector::StoreOp::create(b, loc, vector, copied,
-                                  ValueRange{row, place});
-        });
-    setFacts(row, subtracted, back);
+    if (elements)
+      return copyRuns(rows, row);
+    int64_t lanes = plan.lanes, whole = plan.depth() / lanes * lanes;
+    auto copyVector = [&](Value place, int64_t width) {
+      vector::StoreOp::create(b, loc, leftAt(rows, row, place, unsigned(width)),
+                              copied, ValueRange{row, place});
+    };
+    loop(kernel.index(0), kernel.index(whole), lanes,
+         [&](Value place) { copyVector(place, lanes); });
+    if (whole != plan.depth())
+      copyVector(kernel.index(whole), plan.depth() - whole);
   });
 }
 
 /// Finds out what is to know of the rows, and returns where they are: in A, or
-/// in a copy.
+/// in a copy, where they are as large as the weights.
 Value PairedEmitter::measureRows(const Rows &rows) {
   auto begin = [&](Value memref, int64_t stride, Value row) {
     auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memref);
     Value first = kernel.plus(metadata.getOffset(), times(row, stride));
     return addressOf(kernel, metadata.getBaseBuffer(), first);
   };
-  Value copy = begin(copied, plan.copiedStride, kernel.index(0));
-  if (!given) {
+  if (!given)
     copyRows(rows);
-    return copy;
-  }
+  auto load = [&](Value row) {
+    Value at = given ? kernel.plus(rows.before, row) : row;
+    return [&, at](Value place, unsigned width) -> Value {
+      return vector::LoadOp::create(
+          b, loc, VectorType::get(width, b.getF32Type()),
+          given ? given : copied, ValueRange{at, place});
+    };
+  };
   Value no = constant(b.getBoolAttr(false));
   Values wants = emitLoop(
       b, loc, kernel.index(0), rows.count, kernel.index(1), no,
       [&](Value row, ValueRange before) {
-        PairedTiles::Measures measures =
-            pairs.measure([&](Value place, unsigned width) {
-              return leftAt(rows, row, place, width);
-            });
+        PairedTiles::Measures measures = pairs.measure(load(row));
         setFacts(row, measures.pairs, real(1));
         Value yes = constant(b.getBoolAttr(true));
         Value isOther =
@@ -293,8 +359,17 @@ Value PairedEmitter::measureRows(const Rows &rows) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    copyRows(rows);
+    loop(kernel.index(0), rows.count, 1, [&](Value row) {
+      auto store = [&](Value vector, Value place) {
+        vector::StoreOp::create(b, loc, vector, copied, ValueRange{row, place});
+      };
+      auto [subtracted, back] = pairs.scaleRow(load(row), store);
+      setFacts(row, subtracted, back);
+    });
   }
+  Value copy = begin(copied, plan.copiedStride, kernel.index(0));
+  if (!given)
+    return copy;
   return arith::SelectOp::create(b, loc, wants[0], copy,
                                  begin(given, plan.leftStride, rows.before));
 }

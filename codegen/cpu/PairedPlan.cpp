@@ -68,6 +68,20 @@ static int64_t rowsOfBlock(const PairedPlan &plan, const VectorUnit &unit) {
   return best * height;
 }
 
+LoopGroup PairedPlan::run() const {
+  LoopGroup run;
+  int64_t step = 1;
+  for (auto [loop, extent] :
+       llvm::reverse(llvm::zip_equal(sums.loops, sums.extents))) {
+    if (leftPlace->steps[loop] != step)
+      break;
+    run.loops.insert(run.loops.begin(), loop);
+    run.extents.insert(run.extents.begin(), extent);
+    step *= extent;
+  }
+  return run;
+}
+
 std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
                                      ArrayRef<Output> outputs,
                                      const VectorUnit &unit) {
@@ -75,7 +89,8 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
   constexpr int64_t fewestRows = 6, fewestSteps = 4, bytesOfLine = 64;
   if (!canHavePairs(unit))
     return std::nullopt;
-  std::optional<KnownProduct> product = readKnownProduct(kernel, root);
+  std::optional<KnownProduct> product =
+      readKnownProduct(kernel, root, RowsOfLeft::Windows);
   if (!product)
     return std::nullopt;
   PairedPlan plan = {};
@@ -101,11 +116,12 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
               bytesOfLine) /
       bytesOfF32;
   // Rows that are too far apart, or meet in few sets of the first cache, are
-  // copied.
-  if (plan.leftStride > 2 * plan.depth() ||
+  // copied, and windows that share elements: one of them may have to be
+  // multiplied.
+  if (plan.leftStride > 2 * plan.depth() || plan.leftStride < plan.depth() ||
       cachedRows(plan.leftStride * bytesOfF32) < plan.size.rows)
     plan.leftStride = 0;
-  if (plan.leftStride == 0 && plan.sums.loops.size() != 1)
+  if (plan.leftStride == 0 && !plan.leftPlace && plan.sums.loops.size() != 1)
     return std::nullopt;
   if (plan.leftStride != 0)
     plan.copiedStride = plan.leftStride;
@@ -115,7 +131,7 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
   plan.block = rowsOfBlock(plan, unit);
   plan.hasFunctions = finishesWithFunctions(root, outputs);
   bool areFaster = arePairsFaster(
-      plan.depth(), plan.columns.turns(), plan.lanes,
+      plan.depth(), plan.columns.turns(), plan.lanes, plan.leftStride == 0,
       double(costOfPairedRows(rows, plan.size.rows)) / double(rows));
   return areFaster && haveFiniteWeights(kernel, root, plan)
              ? std::optional(plan)

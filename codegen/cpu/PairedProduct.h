@@ -44,6 +44,9 @@ struct PairedPlan : KnownProduct {
   int64_t width() const { return int64_t(size.vectors) * lanes; }
   int64_t panels() const; ///< the last one may have fewer columns
   int64_t blocks() const; ///< of a sample, or of all where they are known
+  /// The innermost loops of sums whose elements follow each other in A, where
+  /// that has a place.
+  LoopGroup run() const;
   PairedPacking packing(mlir::linalg::GenericOp root) const {
     return {depth(), columns.turns(), width(), haveColumnsInside(root, *this)};
   }

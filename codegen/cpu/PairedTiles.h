@@ -20,9 +20,10 @@ int64_t costOfPairedRows(int64_t rows, int64_t height);
 unsigned rowsOfPairedTile(int64_t rows, unsigned vectors,
                           const VectorUnit &unit);
 /// Whether rows of `depth` elements and `columns` are expected to take less
-/// time in pairs; `tiles`: how many rows' time a row takes in them.
+/// time in pairs. `areCopied`: by the emitter, tile by tile; `tiles`: how many
+/// rows' time a row takes in them.
 bool arePairsFaster(int64_t depth, int64_t columns, unsigned lanes,
-                    double tiles = 1);
+                    bool areCopied, double tiles = 1);
 
 /// What emitters of products in pairs (codegen/cpu/PairedProduct.h) share:
 /// measures of rows, and tiles of sums in registers.

@@ -232,7 +232,8 @@ std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
   bool areFast = unit.bits >= 512 && !unit.halfUnits;
   if (!unit.strassen || unit.littleCode || unit.bits < leastBits || areFast)
     return std::nullopt;
-  std::optional<KnownProduct> product = readKnownProduct(kernel, root);
+  std::optional<KnownProduct> product =
+      readKnownProduct(kernel, root, RowsOfLeft::Plain);
   if (!product || product->rows.loops.empty() ||
       product->sums.extents.front() % 2 != 0 ||
       product->columns.extents.front() % 2 != 0)

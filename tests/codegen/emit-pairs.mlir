@@ -106,3 +106,75 @@ func.func @far(%x: tensor<1x14x14x1024xf32>) -> tensor<1x12x12x1024xf32> {
   %y = func.call @far_window(%x, %g, %out) : (tensor<1x14x14x1024xf32>, tensor<3x3x1024x1024xf32>, tensor<1x12x12x1024xf32>) -> tensor<1x12x12x1024xf32>
   return %y : tensor<1x12x12x1024xf32>
 }
+
+// -----
+
+#x = affine_map<(n, h, w, k, i, j, c) -> (n, 2 * h + i, 2 * w + j, c)>
+#g = affine_map<(n, h, w, k, i, j, c) -> (i, j, c, k)>
+#y = affine_map<(n, h, w, k, i, j, c) -> (n, h, w, k)>
+
+// Windows that move by two: a row is copied as three runs of 3 x 64 elements.
+// CHECK-LABEL: func private @strided(
+// CHECK-SAME:    memref<4x578x32xf32> {ktn.constant
+// CHECK-SAME:    ktn.kernel = "paired"
+// CHECK:         %[[ELEMENTS:.+]] = memref.reinterpret_cast {{.+}} strides: [1] : memref<f32> to memref<?xf32
+// CHECK:         scf.for {{.+}} = %c0{{.*}} to %c3
+// CHECK:           scf.for {{.+}} = %c0{{.*}} to %c192{{.*}} step %c16
+// CHECK:             vector.load %[[ELEMENTS]]
+// CHECK:             vector.store
+// CHECK:         vector.shuffle
+// CHECK:         llvm.inline_asm {{.+}} "vaddps $3{1to16}, $6, $1
+// OFF-LABEL: func private @strided(
+// OFF-NOT:     vaddps
+func.func private @strided(%x: tensor<1x17x17x64xf32>, %g: tensor<3x3x64x128xf32> {ktn.constant}, %out: tensor<1x8x8x128xf32>) -> tensor<1x8x8x128xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x128xf32>) -> tensor<1x8x8x128xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %g : tensor<1x17x17x64xf32>, tensor<3x3x64x128xf32>) outs(%start : tensor<1x8x8x128xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x8x8x128xf32>
+  return %sum : tensor<1x8x8x128xf32>
+}
+func.func @call(%x: tensor<1x17x17x64xf32>) -> tensor<1x8x8x128xf32> {
+  %g = arith.constant dense<0.5> : tensor<3x3x64x128xf32>
+  %out = tensor.empty() : tensor<1x8x8x128xf32>
+  %y = func.call @strided(%x, %g, %out) : (tensor<1x17x17x64xf32>, tensor<3x3x64x128xf32>, tensor<1x8x8x128xf32>) -> tensor<1x8x8x128xf32>
+  return %y : tensor<1x8x8x128xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, k, i, c) -> (n, 3 * h + i, c)>
+#g = affine_map<(n, h, k, i, c) -> (i, c, k)>
+#y = affine_map<(n, h, k, i, c) -> (n, h, k)>
+
+// Windows that share elements are copied too, for one of them may have to be
+// multiplied: as one run.
+// CHECK-LABEL: func private @shared(
+// CHECK-SAME:    ktn.kernel = "paired"
+// CHECK:         %[[ELEMENTS:.+]] = memref.reinterpret_cast {{.+}} strides: [1] : memref<f32> to memref<?xf32
+// CHECK:           scf.for {{.+}} = %c0{{.*}} to %c128{{.*}} step %c16
+// CHECK:             vector.load %[[ELEMENTS]]
+// CHECK-NOT:       scf.for
+// CHECK:             vector.store
+func.func private @shared(%x: tensor<1x106x32xf32>, %g: tensor<4x32x128xf32> {ktn.constant}, %out: tensor<1x35x128xf32>) -> tensor<1x35x128xf32> attributes {ktn.kernel = "conv"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x35x128xf32>) -> tensor<1x35x128xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %g : tensor<1x106x32xf32>, tensor<4x32x128xf32>) outs(%start : tensor<1x35x128xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x35x128xf32>
+  return %sum : tensor<1x35x128xf32>
+}
+func.func @call(%x: tensor<1x106x32xf32>) -> tensor<1x35x128xf32> {
+  %g = arith.constant dense<0.5> : tensor<4x32x128xf32>
+  %out = tensor.empty() : tensor<1x35x128xf32>
+  %y = func.call @shared(%x, %g, %out) : (tensor<1x106x32xf32>, tensor<4x32x128xf32>, tensor<1x35x128xf32>) -> tensor<1x35x128xf32>
+  return %y : tensor<1x35x128xf32>
+}
