@@ -1,8 +1,6 @@
 //===- PairedEmitter.cpp - two products by one multiplication -------------===//
-#include "codegen/cpu/DotLanes.h"
 #include "codegen/cpu/InPlace.h"
-#include "codegen/cpu/PairedProduct.h"
-#include "codegen/cpu/PairedTiles.h"
+#include "codegen/cpu/PairedLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,144 +14,65 @@ using namespace mlir;
 
 namespace keratin {
 
-namespace {
-class PairedEmitter {
-public:
-  PairedEmitter(Kernel &kernel, linalg::GenericOp root, const PairedPlan &plan,
-                ArrayRef<Output> outputs)
-      : kernel(kernel), b(kernel.builder()), loc(kernel.loc()), reader(kernel),
-        pairs(kernel, plan.depth(), plan.lanes), root(root), plan(plan),
-        outputs(outputs) {}
-
-  void run();
-
-private:
-  using Values = SmallVector<Value>;
-  using Then = llvm::function_ref<void(Value)>;
-  using Range = std::pair<Value, Value>;
-
-  Value plus(Value value, int64_t offset) {
-    return kernel.plus(value, kernel.index(offset));
-  }
-  Value times(Value value, int64_t factor) {
-    return kernel.times(value, factor);
-  }
-  Value minus(Value left, Value right) {
-    return arith::SubIOp::create(b, loc, left, right);
-  }
-  void loop(Value from, Value to, int64_t step, Then body) {
-    emitTurns(kernel, reader, from, to, step, body);
-  }
-  Value constant(TypedAttr value) {
-    return arith::ConstantOp::create(b, loc, value);
-  }
-  Value real(double value) { return constant(b.getF32FloatAttr(float(value))); }
-
-  void layOut();
-  Value elementsOfLeft();
-
-  /// Rows of a sample that are measured together.
-  struct Rows {
-    Value sample; ///< null where all are one
-    Value first, count;
-    Value before; ///< of all samples
-    /// Whether this block is the first one of the call; null where it is all.
-    Value isFirst;
-  };
-  Rows rowsOf(Value block, Value firstBlock);
-  void emitBlock(const Rows &rows, Range panels);
-
-  Value leftAt(const Rows &rows, Value row, Value place, unsigned width);
-  void setFacts(Value row, Value subtracted, Value back);
-  void copyRuns(const Rows &rows, Value row);
-  void copyRows(const Rows &rows);
-  Value measureRows(const Rows &rows);
-
-  struct Tile {
-    const Rows &rows;
-    Value left; ///< where the first row of the block is
-    Value row, panel;
-    unsigned height;
-    ArrayRef<unsigned> widths; ///< of the vectors of columns
-  };
-  void multiplyTiles(const Rows &rows, Value left, Value panel,
-                     ArrayRef<unsigned> widths);
-  void multiplyTile(const Tile &tile);
-  unsigned lanesOf(unsigned width);
-  Value weightsAt(const Tile &tile, Value place, unsigned vector);
-  void askForPanel(const Tile &tile, Value step);
-  void takeWeightsAhead();
-  void askForLater(const Tile &tile, Value step);
-  void askFor(Value address);
-  void finish(const Tile &tile, ArrayRef<Value> sums);
-  void storeRows(const Tile &tile, ArrayRef<Value> rows, ArrayRef<Value> sums,
-                 ArrayRef<Value> factors);
-
-  Kernel &kernel;
-  OpBuilder &b;
-  Location loc;
-  LaneReader reader;
-  PairedTiles pairs;
-  linalg::GenericOp root;
-  const PairedPlan &plan;
-  ArrayRef<Output> outputs;
-
-  Value weights;  ///< [panel][element of the sum, what is behind them][column]
-  Value given;    ///< [row of all samples][element], where A has a stride
-  Value elements; ///< those of A, where it has none and is in memory
-  Value facts;  ///< [row of a block][what is subtracted, what is multiplied by]
-  Value copied; ///< [row of a block][element]
-  Value sums;   ///< [row of a tile][column]
-  Value ahead;  ///< where weights of a later kernel begin, as a number
-};
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
 void PairedEmitter::layOut() {
-  unsigned number = cast<BlockArgument>(plan.weights->get()).getArgNumber();
-  kernel.setPackedArgument(number, plan.packing(root));
-  weights = kernel.memrefOf(plan.weights->get());
+  if (plan.hasKnownWeights) {
+    unsigned number = cast<BlockArgument>(plan.weights->get()).getArgNumber();
+    kernel.setPackedArgument(number, plan.packing(root));
+    weights = kernel.memrefOf(plan.weights->get());
+  }
   constexpr int64_t ofLine = 16, fewestParts = 4, mostParts = 8;
   constexpr int64_t mostElements = 2 << 20; // of all parts
   auto aligned = [](int64_t elements) {
     return int64_t(llvm::alignTo(elements, ofLine));
   };
-  int64_t ofFacts = aligned(plan.block * 2);
-  int64_t ofCopy = aligned(plan.block * plan.copiedStride);
+  // What calls measure together, and what each of them measures for itself.
+  bool known = plan.hasKnownWeights;
+  int64_t ofFacts = known ? aligned(plan.block * 2) : 0;
+  int64_t ofCopy = known ? aligned(plan.block * plan.copiedStride) : 0;
+  int64_t inPanel = plan.depth() + rowsBehindPaired;
+  int64_t ofPanel = known ? 0 : inPanel * plan.width();
   int64_t ofSums = plan.hasFunctions ? plan.size.rows * plan.width() : 0;
-  int64_t count = ofFacts + ofCopy + ofSums;
-  auto [scratch, begin] = kernel.addScratch(
-      b.getF32Type(), count,
-      count * mostParts <= mostElements ? mostParts : fewestParts);
-  auto part = [&, scratch = scratch](Value from, int64_t rows, int64_t columns,
-                                     int64_t stride) -> Value {
-    auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
-                                         {stride, 1});
+  int64_t count = ofFacts + ofCopy + ofPanel + ofSums;
+  int64_t parts = count * mostParts <= mostElements ? mostParts : fewestParts;
+  auto [scratch, begin] = kernel.addScratch(b.getF32Type(), count, parts);
+  auto part = [&, scratch = scratch](Value from, ArrayRef<int64_t> sizes,
+                                     ArrayRef<int64_t> strides) -> Value {
+    auto layout =
+        StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
     return memref::ReinterpretCastOp::create(
-        b, loc, MemRefType::get({rows, columns}, b.getF32Type(), layout),
-        scratch, OpFoldResult(from),
-        getAsIndexOpFoldResult(b.getContext(), {rows, columns}),
-        getAsIndexOpFoldResult(b.getContext(), {stride, 1}));
+        b, loc, MemRefType::get(sizes, b.getF32Type(), layout), scratch,
+        OpFoldResult(from), getAsIndexOpFoldResult(b.getContext(), sizes),
+        getAsIndexOpFoldResult(b.getContext(), strides));
   };
-  facts = part(begin, plan.block, 2, 2);
-  copied =
-      part(plus(begin, ofFacts), plan.block, plan.depth(), plan.copiedStride);
+  if (known) {
+    facts = part(begin, {plan.block, 2}, {2, 1});
+    copied = part(plus(begin, ofFacts), {plan.block, plan.depth()},
+                  {plan.copiedStride, 1});
+  } else {
+    weights = part(begin, {1, inPanel, plan.width()},
+                   {inPanel * plan.width(), plan.width(), 1});
+  }
   if (ofSums != 0)
-    sums = part(plus(begin, ofFacts + ofCopy), plan.size.rows, plan.width(),
-                plan.width());
+    sums = part(plus(begin, ofFacts + ofCopy + ofPanel),
+                {plan.size.rows, plan.width()}, {plan.width(), 1});
+  if (!known)
+    layOutSteps();
+  if (given)
+    return;
   if (plan.leftStride != 0)
     given = rowsOfLeft(kernel, root, plan);
   else if (plan.leftPlace)
-    elements = elementsOfLeft();
+    elements = elementsOf(*plan.left);
 }
 
-/// A as one dimension.
-Value PairedEmitter::elementsOfLeft() {
-  Value left = kernel.memrefOf(plan.left->get());
-  auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, left);
+/// What is in memory, as one dimension.
+Value PairedEmitter::elementsOf(OpOperand &operand) {
+  Value memref = kernel.memrefOf(operand.get());
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memref);
   auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, 1);
   Value count = kernel.index(1);
   for (auto [size, stride] :
@@ -175,18 +94,29 @@ void PairedEmitter::run() {
   kernel.to()->setAttr(kernelAttr, b.getStringAttr("paired"));
   layOut();
   takeWeightsAhead();
-  Value blocks = kernel.index(plan.blocks());
-  if (plan.sample)
-    blocks = times(kernel.loopExtent(root, *plan.sample), plan.blocks());
+  if (!plan.hasKnownWeights)
+    return emitSteps();
+  Value zero = kernel.index(0), panels = kernel.index(plan.panels());
   // Threads share the panels of all blocks, one block after the other.
+  if (kernel.hasParts())
+    return emitShare(kernel.share(times(blocks(), plan.panels()), 1));
+  loop(zero, blocks(), 1,
+       [&](Value block) { emitBlock(rowsOf(block, zero), {zero, panels}); });
+}
+
+/// The blocks of all samples.
+Value PairedEmitter::blocks() {
+  Value blocks = kernel.index(plan.blocks());
+  return plan.sample
+             ? times(kernel.loopExtent(root, *plan.sample), plan.blocks())
+             : blocks;
+}
+
+/// What a call has of the panels of all blocks.
+void PairedEmitter::emitShare(Range share) {
+  auto [from, to] = share;
   int64_t panels = plan.panels();
-  if (!kernel.hasParts())
-    return loop(kernel.index(0), blocks, 1, [&](Value block) {
-      emitBlock(rowsOf(block, kernel.index(0)),
-                {kernel.index(0), kernel.index(panels)});
-    });
   Value ofPanels = kernel.index(panels);
-  auto [from, to] = kernel.share(times(blocks, panels), 1);
   Value last = kernel.over(plus(to, panels - 1), ofPanels, /*rest=*/false);
   Value firstBlock = kernel.over(from, ofPanels, /*rest=*/false);
   loop(firstBlock, last, 1, [&, from = from, to = to](Value block) {
@@ -197,9 +127,27 @@ void PairedEmitter::run() {
   });
 }
 
+/// Calls `body` with panels, and the widths of their vectors.
+void PairedEmitter::forPanels(
+    Range panels, llvm::function_ref<void(Value, ArrayRef<unsigned>)> body) {
+  int64_t columns = plan.columns.turns(), whole = columns / plan.width();
+  SmallVector<unsigned> widths(plan.size.vectors, plan.lanes);
+  loop(panels.first, kernel.least(panels.second, kernel.index(whole)), 1,
+       [&](Value panel) { body(panel, widths); });
+  if (whole == plan.panels())
+    return;
+  widths.clear();
+  for (int64_t rest = columns % plan.width(); rest > 0; rest -= plan.lanes)
+    widths.push_back(unsigned(std::min<int64_t>(rest, plan.lanes)));
+  Value first =
+      arith::MaxUIOp::create(b, loc, panels.first, kernel.index(whole));
+  loop(first, panels.second, plan.panels(),
+       [&](Value panel) { body(panel, widths); });
+}
+
 PairedEmitter::Rows PairedEmitter::rowsOf(Value block, Value firstBlock) {
   Rows rows = {};
-  if (plan.sample || plan.blocks() > 1)
+  if (firstBlock && (plan.sample || plan.blocks() > 1))
     rows.isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                          block, firstBlock);
   rows.before = kernel.index(0);
@@ -220,158 +168,10 @@ PairedEmitter::Rows PairedEmitter::rowsOf(Value block, Value firstBlock) {
 
 /// The panels `panels` of a block of rows.
 void PairedEmitter::emitBlock(const Rows &rows, Range panels) {
-  Value left = measureRows(rows);
-  int64_t columns = plan.columns.turns(), whole = columns / plan.width();
-  SmallVector<unsigned> widths(plan.size.vectors, plan.lanes);
-  loop(panels.first, kernel.least(panels.second, kernel.index(whole)), 1,
-       [&](Value panel) { multiplyTiles(rows, left, panel, widths); });
-  if (whole == plan.panels())
-    return;
-  widths.clear();
-  for (int64_t rest = columns % plan.width(); rest > 0; rest -= plan.lanes)
-    widths.push_back(unsigned(std::min<int64_t>(rest, plan.lanes)));
-  Value first =
-      arith::MaxUIOp::create(b, loc, panels.first, kernel.index(whole));
-  loop(first, panels.second, plan.panels(),
-       [&](Value panel) { multiplyTiles(rows, left, panel, widths); });
-}
-
-//===----------------------------------------------------------------------===//
-// Rows
-//===----------------------------------------------------------------------===//
-
-/// Elements of a row of A, computed where that is not in memory.
-Value PairedEmitter::leftAt(const Rows &rows, Value row, Value place,
-                            unsigned width) {
-  LaneReader::Scope scope(reader);
-  unsigned ofSum = plan.sums.loops.back();
-  reader.setLane(ofSum);
-  reader.bind(ofSum, place);
-  Coordinates ofRow =
-      coordinatesOf(kernel, reader, plan.rows, kernel.plus(rows.first, row));
-  if (plan.sample)
-    ofRow.push_back({*plan.sample, reader.symbol(rows.sample)});
-  Position position =
-      atPoint(root.getMatchingIndexingMap(plan.left).getResults(),
-              pointAt(root, ofRow));
-  return reader.materialize(reader.read(plan.left->get(), position, width),
-                            width);
-}
-
-void PairedEmitter::setFacts(Value row, Value subtracted, Value back) {
-  memref::StoreOp::create(b, loc, subtracted, facts,
-                          ValueRange{row, kernel.index(0)});
-  memref::StoreOp::create(b, loc, back, facts,
-                          ValueRange{row, kernel.index(1)});
-}
-
-/// Copies a row that is in memory, run by run.
-void PairedEmitter::copyRuns(const Rows &rows, Value row) {
-  LaneReader::Scope scope(reader);
-  Coordinates ofRow =
-      coordinatesOf(kernel, reader, plan.rows, kernel.plus(rows.first, row));
-  if (plan.sample)
-    ofRow.push_back({*plan.sample, reader.symbol(rows.sample)});
-  const LinearPlace &place = *plan.leftPlace;
-  AffineExpr first = getAffineConstantExpr(place.first, b.getContext());
-  for (auto [loop, turn] : ofRow)
-    first = first + turn * place.steps[loop];
-  int64_t length = plan.run().turns(), lanes = plan.lanes;
-  auto copyRun = [&](Value from, Value to) {
-    auto copyVector = [&](Value number, int64_t width) {
-      Value vector = vector::LoadOp::create(
-          b, loc, VectorType::get(width, b.getF32Type()), elements,
-          ValueRange{kernel.plus(from, number)});
-      vector::StoreOp::create(b, loc, vector, copied,
-                              ValueRange{row, kernel.plus(to, number)});
-    };
-    int64_t whole = length / lanes * lanes;
-    loop(kernel.index(0), kernel.index(whole), lanes,
-         [&](Value number) { copyVector(number, lanes); });
-    if (whole != length)
-      copyVector(kernel.index(whole), length - whole);
-  };
-  // The loops around a run, outermost first.
-  size_t around = plan.sums.loops.size() - plan.run().loops.size();
-  auto copyTurns = [&](auto &&self, size_t number, Value from,
-                       Value to) -> void {
-    if (number == around)
-      return copyRun(from, to);
-    int64_t extent = plan.sums.extents[number], behind = length;
-    for (size_t inner = number + 1; inner < around; ++inner)
-      behind *= plan.sums.extents[inner];
-    loop(kernel.index(0), kernel.index(extent), 1, [&](Value turn) {
-      int64_t step = place.steps[plan.sums.loops[number]];
-      self(self, number + 1, kernel.plus(from, times(turn, step)),
-           kernel.plus(to, times(turn, behind)));
-    });
-  };
-  copyTurns(copyTurns, 0, reader.at(first), kernel.index(0));
-}
-
-/// Copies the rows as they are.
-void PairedEmitter::copyRows(const Rows &rows) {
-  loop(kernel.index(0), rows.count, 1, [&](Value row) {
-    if (elements)
-      return copyRuns(rows, row);
-    int64_t lanes = plan.lanes, whole = plan.depth() / lanes * lanes;
-    auto copyVector = [&](Value place, int64_t width) {
-      vector::StoreOp::create(b, loc, leftAt(rows, row, place, unsigned(width)),
-                              copied, ValueRange{row, place});
-    };
-    loop(kernel.index(0), kernel.index(whole), lanes,
-         [&](Value place) { copyVector(place, lanes); });
-    if (whole != plan.depth())
-      copyVector(kernel.index(whole), plan.depth() - whole);
+  Value left = whereRowsAre(rows, measureRows(rows));
+  forPanels(panels, [&](Value panel, ArrayRef<unsigned> widths) {
+    multiplyTiles(rows, left, panel, widths);
   });
-}
-
-/// Finds out what is to know of the rows, and returns where they are: in A, or
-/// in a copy, where they are as large as the weights.
-Value PairedEmitter::measureRows(const Rows &rows) {
-  auto begin = [&](Value memref, int64_t stride, Value row) {
-    auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memref);
-    Value first = kernel.plus(metadata.getOffset(), times(row, stride));
-    return addressOf(kernel, metadata.getBaseBuffer(), first);
-  };
-  if (!given)
-    copyRows(rows);
-  auto load = [&](Value row) {
-    Value at = given ? kernel.plus(rows.before, row) : row;
-    return [&, at](Value place, unsigned width) -> Value {
-      return vector::LoadOp::create(
-          b, loc, VectorType::get(width, b.getF32Type()),
-          given ? given : copied, ValueRange{at, place});
-    };
-  };
-  Value no = constant(b.getBoolAttr(false));
-  Values wants = emitLoop(
-      b, loc, kernel.index(0), rows.count, kernel.index(1), no,
-      [&](Value row, ValueRange before) {
-        PairedTiles::Measures measures = pairs.measure(load(row));
-        setFacts(row, measures.pairs, real(1));
-        Value yes = constant(b.getBoolAttr(true));
-        Value isOther =
-            arith::XOrIOp::create(b, loc, pairs.isLikeWeights(measures), yes);
-        return Values{arith::OrIOp::create(b, loc, before[0], isOther)};
-      });
-  auto branch = scf::IfOp::create(b, loc, wants[0], /*withElseRegion=*/false);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    loop(kernel.index(0), rows.count, 1, [&](Value row) {
-      auto store = [&](Value vector, Value place) {
-        vector::StoreOp::create(b, loc, vector, copied, ValueRange{row, place});
-      };
-      auto [subtracted, back] = pairs.scaleRow(load(row), store);
-      setFacts(row, subtracted, back);
-    });
-  }
-  Value copy = begin(copied, plan.copiedStride, kernel.index(0));
-  if (!given)
-    return copy;
-  return arith::SelectOp::create(b, loc, wants[0], copy,
-                                 begin(given, plan.leftStride, rows.before));
 }
 
 //===----------------------------------------------------------------------===//
@@ -411,7 +211,7 @@ Value PairedEmitter::weightsAt(const Tile &tile, Value place, unsigned vector) {
   return vector::LoadOp::create(
       b, loc, VectorType::get(lanesOf(tile.widths[vector]), b.getF32Type()),
       weights,
-      ValueRange{tile.panel, place,
+      ValueRange{plan.hasKnownWeights ? tile.panel : kernel.index(0), place,
                  kernel.index(int64_t(vector) * plan.lanes)});
 }
 
@@ -529,8 +329,9 @@ void PairedEmitter::storeRows(const Tile &tile, ArrayRef<Value> rows,
   for (auto [turn, row] : llvm::enumerate(rows)) {
     Value inBlock = kernel.plus(tile.row, row);
     auto fact = [&](int64_t number) -> Value {
-      return memref::LoadOp::create(b, loc, facts,
-                                    ValueRange{inBlock, kernel.index(number)});
+      return memref::LoadOp::create(
+          b, loc, facts,
+          ValueRange{inMemory(tile.rows, inBlock), kernel.index(number)});
     };
     Value subtracted = fact(0), back = fact(1);
     Coordinates ofRow = coordinatesOf(kernel, reader, plan.rows,

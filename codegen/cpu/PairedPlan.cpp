@@ -21,7 +21,7 @@ int64_t PairedPlan::blocks() const {
 }
 
 /// Makes the rows of all samples one group, where their number is known.
-static void joinSamples(KnownProduct &product) {
+static void joinSamples(MatrixProduct &product) {
   if (!product.sample || !product.samples)
     return;
   LoopGroup all;
@@ -32,6 +32,71 @@ static void joinSamples(KnownProduct &product) {
   product.rows = all;
   product.sample = std::nullopt;
   product.samples = 1;
+}
+
+/// Whether the first cache has so many rows, or all that are counted.
+static bool areCached(int64_t stride, int64_t rows) {
+  constexpr int64_t most = 16;
+  return cachedRows(stride) >= std::min(rows, most);
+}
+
+/// Elements from a row of a copy to the next, of which the first cache has
+/// `rows`.
+static int64_t strideOfCopies(int64_t depth, int64_t rows) {
+  constexpr int64_t bytesOfLine = 64;
+  auto stride = int64_t(llvm::alignTo(depth * bytesOfF32, bytesOfLine));
+  do
+    stride += bytesOfLine;
+  while (!areCached(stride, rows));
+  return stride / bytesOfF32;
+}
+
+static bool areRunsOfSums(const PairedPlan &plan) {
+  return plan.leftPlace->steps[plan.sums.loops.back()] == 1;
+}
+
+/// Whether factors that a call arranges are matrices with neighbours along one
+/// axis.
+static bool canArrange(const PairedPlan &plan) {
+  auto isMatrix = [](const LinearPlace &place, const LoopGroup &rows,
+                     const LoopGroup &columns) {
+    std::optional<int64_t> ofRow = stepOf(place, rows);
+    std::optional<int64_t> ofColumn = stepOf(place, columns);
+    return ofRow && ofColumn && std::min(*ofRow, *ofColumn) == 1;
+  };
+  constexpr int64_t mostBytes = 64 << 20; // of rows, which may all be copied
+  if (plan.hasKnownWeights)
+    return !plan.leftPlace || areRunsOfSums(plan);
+  return !plan.rows.loops.empty() &&
+         plan.rows.turns() * plan.depth() * bytesOfF32 <= mostBytes &&
+         isMatrix(*plan.leftPlace, plan.rows, plan.sums) &&
+         isMatrix(*plan.weightsPlace, plan.sums, plan.columns);
+}
+
+static PairedCosts costsOf(const PairedPlan &plan) {
+  PairedCosts costs;
+  auto rows = double(plan.rows.turns()), depth = double(plan.depth());
+  costs.tiles =
+      double(costOfPairedRows(plan.rows.turns(), plan.size.rows)) / rows;
+  // Rows that are copied, or have just been packed beside, are near when they
+  // are measured.
+  constexpr double ofCopy = .17;
+  if (plan.leftStride == 0) {
+    costs.ofRow = 45;
+    costs.ofElement += ofCopy;
+  }
+  if (plan.hasKnownWeights)
+    return costs;
+  // Neighbours along the axis of vectors, or transposed in squares.
+  constexpr double ofWeight = .4, ofTransposedWeight = .6, ofTransposedRow = .8;
+  costs.ofRow = 20;
+  costs.ofVector = 5;
+  bool isTransposed = plan.weightsPlace->steps[plan.columns.loops.back()] != 1;
+  costs.ofRow += depth * double(plan.columns.turns()) *
+                 (isTransposed ? ofTransposedWeight : ofWeight) / rows;
+  if (plan.transposesLeft)
+    costs.ofElement += ofTransposedRow;
+  return costs;
 }
 
 static bool haveFiniteWeights(Kernel &kernel, linalg::GenericOp root,
@@ -86,16 +151,18 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
                                      ArrayRef<Output> outputs,
                                      const VectorUnit &unit) {
   constexpr unsigned mostVectors = 2;
-  constexpr int64_t fewestRows = 6, fewestSteps = 4, bytesOfLine = 64;
+  constexpr int64_t fewestRows = 6, fewestSteps = 4;
   if (!canHavePairs(unit))
     return std::nullopt;
-  std::optional<KnownProduct> product =
-      readKnownProduct(kernel, root, RowsOfLeft::Windows);
+  std::optional<MatrixProduct> product =
+      readProduct(kernel, root, Products::All);
   if (!product)
     return std::nullopt;
   PairedPlan plan = {};
-  static_cast<KnownProduct &>(plan) = *std::move(product);
+  static_cast<MatrixProduct &>(plan) = *std::move(product);
   joinSamples(plan);
+  if (!canArrange(plan))
+    return std::nullopt;
   plan.lanes = unit.bits / (8 * bytesOfF32);
   plan.size.vectors = unsigned(std::min<int64_t>(
       mostVectors, llvm::divideCeil(plan.columns.turns(), plan.lanes)));
@@ -111,15 +178,15 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
   // Rows go through the first cache once for each panel.
   if (plan.size.rows * plan.depth() * bytesOfF32 > unit.secondCache() / 4)
     return std::nullopt;
-  plan.copiedStride =
-      int64_t(llvm::alignTo(plan.depth() * bytesOfF32, bytesOfLine) +
-              bytesOfLine) /
-      bytesOfF32;
+  plan.copiedStride = strideOfCopies(plan.depth(), plan.size.rows);
+  plan.transposesLeft = !plan.hasKnownWeights && !areRunsOfSums(plan);
+  if (plan.transposesLeft)
+    plan.leftStride = plan.copiedStride;
   // Rows that are too far apart, or meet in few sets of the first cache, are
   // copied, and windows that share elements: one of them may have to be
   // multiplied.
   if (plan.leftStride > 2 * plan.depth() || plan.leftStride < plan.depth() ||
-      cachedRows(plan.leftStride * bytesOfF32) < plan.size.rows)
+      !areCached(plan.leftStride * bytesOfF32, plan.size.rows))
     plan.leftStride = 0;
   if (plan.leftStride == 0 && !plan.leftPlace && plan.sums.loops.size() != 1)
     return std::nullopt;
@@ -127,13 +194,13 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
     plan.copiedStride = plan.leftStride;
   plan.stays = plan.depth() * plan.columns.turns() * bytesOfF32 <=
                unit.secondCache() / 2;
-  plan.asksAhead = !unit.nearestWeights();
+  plan.asksAhead = plan.hasKnownWeights && !unit.nearestWeights();
   plan.block = rowsOfBlock(plan, unit);
   plan.hasFunctions = finishesWithFunctions(root, outputs);
-  bool areFaster = arePairsFaster(
-      plan.depth(), plan.columns.turns(), plan.lanes, plan.leftStride == 0,
-      double(costOfPairedRows(rows, plan.size.rows)) / double(rows));
-  return areFaster && haveFiniteWeights(kernel, root, plan)
+  bool areFaster = arePairsFaster(plan.depth(), plan.columns.turns(),
+                                  plan.lanes, costsOf(plan));
+  return areFaster && (!plan.hasKnownWeights ||
+                       haveFiniteWeights(kernel, root, plan))
              ? std::optional(plan)
              : std::nullopt;
 }

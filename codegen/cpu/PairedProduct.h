@@ -22,7 +22,7 @@
 #ifndef KERATIN_CODEGEN_CPU_PAIREDPRODUCT_H
 #define KERATIN_CODEGEN_CPU_PAIREDPRODUCT_H
 
-#include "codegen/cpu/KnownProduct.h"
+#include "codegen/cpu/MatrixProduct.h"
 #include "codegen/cpu/PairedWeights.h"
 #include "codegen/cpu/TileEmitter.h"
 
@@ -30,7 +30,7 @@ namespace keratin {
 
 /// How a product is computed so. Rows of all samples are one group where their
 /// number is known.
-struct PairedPlan : KnownProduct {
+struct PairedPlan : MatrixProduct {
   unsigned lanes;
   TileSize size;
   int64_t block;        ///< rows that are measured before they are multiplied
@@ -38,6 +38,7 @@ struct PairedPlan : KnownProduct {
   bool stays;           ///< all weights, in the second cache
   bool asksAhead;       ///< for weights
   bool hasFunctions;    ///< of what is computed from the sums
+  bool transposesLeft;  ///< to a copy of all rows, whose stride is leftStride
 
   int64_t depth() const { return sums.turns(); }
   int64_t steps() const { return depth() / stepOfPairs; }

@@ -8,6 +8,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 
@@ -52,16 +53,13 @@ unsigned rowsOfPairedTile(int64_t rows, unsigned vectors,
 }
 
 bool arePairsFaster(int64_t depth, int64_t columns, unsigned lanes,
-                    bool areCopied, double tiles) {
-  // Measured, in cycles in which one vector is multiplied: what is done once
-  // for each row, for each of its elements and for each vector of its outputs.
-  // Rows that are copied are near when they are measured.
-  constexpr double ofVector = 7, most = .9;
-  double ofRow = areCopied ? 45 : 75, ofElement = areCopied ? .34 : .17;
+                    const PairedCosts &costs) {
+  constexpr double most = .9;
   double vectors = double(llvm::divideCeil(2 * columns, lanes)) / 2;
   double products = double(depth) * vectors;
-  double inPairs = products * 2 / 3 * tiles;
-  return inPairs + ofRow + ofElement * double(depth) + ofVector * vectors <
+  double inPairs = products * 2 / 3 * costs.tiles;
+  return inPairs + costs.ofRow + costs.ofElement * double(depth) +
+             costs.ofVector * vectors <
          most * products;
 }
 
@@ -73,6 +71,14 @@ Value PairedTiles::real(double value) {
   return constant(b.getF32FloatAttr(float(value)));
 }
 
+/// A number, or a vector of it where `like` is one.
+Value PairedTiles::numbers(TypedAttr value, Type like) {
+  auto vector = dyn_cast<VectorType>(like);
+  if (!vector)
+    return constant(value);
+  return constant(DenseElementsAttr::get(vector.clone(value.getType()), value));
+}
+
 Value PairedTiles::spread(Value scalar, Type vector) {
   return vector::BroadcastOp::create(b, loc, vector, scalar);
 }
@@ -81,7 +87,6 @@ Value PairedTiles::spread(Value scalar, Type vector) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// `vector` with zeros behind it, where it has not all lanes.
 Value PairedTiles::widened(Value vector, unsigned width) {
   if (width == lanes)
     return vector;
@@ -106,29 +111,35 @@ Value PairedTiles::joinLanes(Value vector) {
 /// Vectors after which the pairs of a step begin with the same lane.
 static constexpr unsigned vectorsOfTurn = 3;
 
+/// Adds `left` times `right` to `sum`, in one rounding where there is such.
+static void addFused(OpBuilder &b, Location loc, Value &sum, Value left,
+                     Value right) {
+  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
+                                             arith::FastMathFlags::contract);
+  Value product = arith::MulFOp::create(b, loc, left, right, fused);
+  sum = arith::AddFOp::create(b, loc, sum, product, fused);
+}
+
+void PairedTiles::addMeasures(Value vector, Value &squares, Value &largest) {
+  addFused(b, loc, squares, vector, vector);
+  auto bits = VectorType::get(lanes, b.getI32Type());
+  Value magnitudes = arith::AndIOp::create(
+      b, loc, vector::BitCastOp::create(b, loc, bits, vector),
+      constant(DenseElementsAttr::get(bits, b.getI32IntegerAttr(INT32_MAX))));
+  largest = arith::MaxUIOp::create(b, loc, largest, magnitudes);
+}
+
 /// Adds elements of a row to its measures so far, `vectorsOfTurn` vectors of
 /// products of neighbours, one of squares and one of magnitudes: `whole`, and
 /// of those `vector` are in pairs.
 void PairedTiles::addVector(Value vector, Value whole, unsigned number,
                             Values &sums) {
-  auto fused = arith::FastMathFlagsAttr::get(b.getContext(),
-                                             arith::FastMathFlags::contract);
-  auto add = [&](Value &sum, Value left, Value right) {
-    Value product = arith::MulFOp::create(b, loc, left, right, fused);
-    sum = arith::AddFOp::create(b, loc, sum, product, fused);
-  };
   SmallVector<int64_t> neighbours;
   for (int64_t lane = 0; lane < lanes; ++lane)
     neighbours.push_back(lane ^ 1);
   Value swapped = vector::ShuffleOp::create(b, loc, vector, vector, neighbours);
-  add(sums[number], vector, swapped);
-  add(sums[vectorsOfTurn], whole, whole);
-  auto bits = VectorType::get(lanes, b.getI32Type());
-  Value magnitudes = arith::AndIOp::create(
-      b, loc, vector::BitCastOp::create(b, loc, bits, whole),
-      constant(DenseElementsAttr::get(bits, b.getI32IntegerAttr(INT32_MAX))));
-  Value &largest = sums[vectorsOfTurn + 1];
-  largest = arith::MaxUIOp::create(b, loc, largest, magnitudes);
+  addFused(b, loc, sums[number], vector, swapped);
+  addMeasures(whole, sums[vectorsOfTurn], sums[vectorsOfTurn + 1]);
 }
 
 PairedTiles::Measures PairedTiles::measure(Load load) {
@@ -181,43 +192,95 @@ PairedTiles::Measures PairedTiles::measure(Load load) {
   return {joinLanes(pairs), joinLanes(all[vectorsOfTurn]), largest};
 }
 
-Value PairedTiles::isLikeWeights(const Measures &measures) {
-  constexpr double most = 16;
-  auto depth = double(this->depth);
-  Value isEnough = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
-                                         measures.squares, real(depth / most));
-  Value isLittle = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE,
-                                         measures.squares, real(depth * most));
-  return arith::AndIOp::create(b, loc, isEnough, isLittle);
+/// Bits of the mantissa of f32.
+static constexpr int64_t mantissa = 23;
+
+/// Two to the power whose exponent, as f32 has it, is `exponent`.
+Value PairedTiles::power(Value exponent, Type reals) {
+  Value shift = numbers(b.getI32IntegerAttr(mantissa), exponent.getType());
+  return arith::BitcastOp::create(
+      b, loc, reals, arith::ShLIOp::create(b, loc, exponent, shift));
 }
 
-std::pair<Value, Value> PairedTiles::factorsOf(const Measures &measures) {
-  // The largest magnitude becomes one from 4 to 8, of a number that is not
-  // tiny or huge.
-  constexpr int64_t mantissa = 23, least = 3, most = 252, sum = 256;
+/// What makes the largest magnitude one from 4 to 8, of a number that is not
+/// tiny or huge, and what makes up for it: of zeros nothing is left.
+PairedTiles::Factors PairedTiles::factorsOfLargest(const Measures &measures) {
+  constexpr int64_t least = 3, most = 252, sum = 256;
+  Type reals = measures.squares.getType();
   auto number = [&](int64_t value) {
-    return constant(b.getI32IntegerAttr(int32_t(value)));
+    return numbers(b.getI32IntegerAttr(int32_t(value)),
+                   measures.largest.getType());
   };
   Value exponent =
       arith::ShRUIOp::create(b, loc, measures.largest, number(mantissa));
   exponent = arith::MaxUIOp::create(b, loc, exponent, number(least));
   exponent = arith::MinUIOp::create(b, loc, exponent, number(most));
-  auto power = [&](Value exponent) -> Value {
-    Value bits = arith::ShLIOp::create(b, loc, exponent, number(mantissa));
-    return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
-  };
-  Value factor = power(arith::SubIOp::create(b, loc, number(sum), exponent));
-  Value back = power(arith::SubIOp::create(b, loc, exponent, number(2)));
-  // Of a row of zeros nothing is left.
+  Value factor =
+      power(arith::SubIOp::create(b, loc, number(sum), exponent), reals);
+  Value back = power(arith::SubIOp::create(b, loc, exponent, number(2)), reals);
   Value isZero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                        measures.largest, number(0));
-  back = arith::SelectOp::create(b, loc, isZero, real(0), back);
-  Value isLike = isLikeWeights(measures), one = real(1);
-  return {arith::SelectOp::create(b, loc, isLike, one, factor),
-          arith::SelectOp::create(b, loc, isLike, one, back)};
+  Value zero = numbers(b.getF32FloatAttr(0), reals);
+  return {factor, arith::SelectOp::create(b, loc, isZero, zero, back)};
 }
 
-std::pair<Value, Value>
+PairedTiles::Factors PairedTiles::select(Value condition, Factors first,
+                                         Factors second) {
+  auto one = [&](Value x, Value y) -> Value {
+    return arith::SelectOp::create(b, loc, condition, x, y);
+  };
+  return {one(first.first, second.first), one(first.second, second.second)};
+}
+
+/// Whether the squares are from `least` to `most`; not where they are none.
+Value PairedTiles::isWithin(Value squares, double least, double most) {
+  auto compare = [&](arith::CmpFPredicate predicate, double limit) {
+    return arith::CmpFOp::create(
+        b, loc, predicate, squares,
+        numbers(b.getF32FloatAttr(float(limit)), squares.getType()));
+  };
+  return arith::AndIOp::create(b, loc,
+                               compare(arith::CmpFPredicate::OGE, least),
+                               compare(arith::CmpFPredicate::OLE, most));
+}
+
+Value PairedTiles::isLikeWeights(const Measures &measures) {
+  constexpr double most = 16;
+  auto depth = double(this->depth);
+  return isWithin(measures.squares, depth / most, depth * most);
+}
+
+PairedTiles::Factors PairedTiles::factorsOf(const Measures &measures) {
+  Value one = numbers(b.getF32FloatAttr(1), measures.squares.getType());
+  return select(isLikeWeights(measures), {one, one},
+                factorsOfLargest(measures));
+}
+
+PairedTiles::Factors PairedTiles::factorsOfColumns(const Measures &measures) {
+  constexpr int64_t bias = 127;
+  constexpr int usual = 80; // powers of two
+  Type reals = measures.squares.getType();
+  Type integers = measures.largest.getType();
+  auto number = [&](int64_t value) {
+    return numbers(b.getI32IntegerAttr(int32_t(value)), integers);
+  };
+  Value mean = arith::MulFOp::create(
+      b, loc, measures.squares,
+      numbers(b.getF32FloatAttr(1 / float(depth)), reals));
+  Value exponent = arith::ShRUIOp::create(
+      b, loc, arith::BitcastOp::create(b, loc, integers, mean),
+      number(mantissa));
+  Value half = arith::ShRSIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, exponent, number(bias)), number(1));
+  Factors ofMean = {
+      power(arith::SubIOp::create(b, loc, number(bias), half), reals),
+      power(arith::AddIOp::create(b, loc, number(bias), half), reals)};
+  Value isUsual =
+      isWithin(measures.squares, std::ldexp(1, -usual), std::ldexp(1, usual));
+  return select(isUsual, ofMean, factorsOfLargest(measures));
+}
+
+PairedTiles::Factors
 PairedTiles::scaleRow(Load load, llvm::function_ref<void(Value, Value)> store) {
   auto [factor, back] = factorsOf(measure(load));
   Measures scaled = measure([&, factor = factor](Value place, unsigned width) {

@@ -19,11 +19,17 @@ int64_t costOfPairedRows(int64_t rows, int64_t height);
 /// multiplied, or less where the last tile would have few of them.
 unsigned rowsOfPairedTile(int64_t rows, unsigned vectors,
                           const VectorUnit &unit);
+/// What pairs take beside products, in cycles in which one vector is
+/// multiplied, as measured: once for each row, for each of its elements and for
+/// each vector of its outputs; `tiles`: how many rows' time a row takes in
+/// them.
+struct PairedCosts {
+  double ofRow = 75, ofElement = .17, ofVector = 7, tiles = 1;
+};
 /// Whether rows of `depth` elements and `columns` are expected to take less
-/// time in pairs. `areCopied`: by the emitter, tile by tile; `tiles`: how many
-/// rows' time a row takes in them.
+/// time in pairs.
 bool arePairsFaster(int64_t depth, int64_t columns, unsigned lanes,
-                    bool areCopied, double tiles = 1);
+                    const PairedCosts &costs = {});
 
 /// What emitters of products in pairs (codegen/cpu/PairedProduct.h) share:
 /// measures of rows, and tiles of sums in registers.
@@ -46,16 +52,23 @@ public:
   /// Reads so many elements of a row, from one on.
   using Load = llvm::function_ref<Value(Value, unsigned)>;
   Measures measure(Load load);
+  /// Adds a vector to the squares and the largest magnitudes of its lanes.
+  void addMeasures(Value vector, Value &squares, Value &largest);
   /// Whether the mean of the squares of a row is about that of the weights,
   /// one. It is not where it is no number.
   Value isLikeWeights(const Measures &measures);
-  /// What a row is multiplied by to be like them, a power of two, or one; and
-  /// what makes up for it.
-  std::pair<Value, Value> factorsOf(const Measures &measures);
+  /// A power of two, and what makes up for it.
+  using Factors = std::pair<Value, Value>;
+  /// What a row is multiplied by to be like them, or one.
+  Factors factorsOf(const Measures &measures);
+  /// What each lane, a column of weights, is multiplied by to have about one as
+  /// the mean of its squares.
+  Factors factorsOfColumns(const Measures &measures);
+  /// `vector` with zeros behind it, where it has not all lanes.
+  Value widened(Value vector, unsigned width);
   /// Measures a row as `load` reads it and stores it as large as the weights,
   /// by `store`. Returns its pairs and what makes up for it.
-  std::pair<Value, Value>
-  scaleRow(Load load, llvm::function_ref<void(Value, Value)> store);
+  Factors scaleRow(Load load, llvm::function_ref<void(Value, Value)> store);
 
   struct Tile {
     Value rows;     ///< the address of the first element of the first row
@@ -80,12 +93,16 @@ private:
   }
   Value constant(mlir::TypedAttr value);
   Value real(double value);
+  Value numbers(mlir::TypedAttr value, mlir::Type like);
+  Value power(Value exponent, mlir::Type reals);
+  Value isWithin(Value squares, double least, double most);
+  Factors select(Value condition, Factors first, Factors second);
+  Factors factorsOfLargest(const Measures &measures);
   mlir::VectorType vectorType() {
     return mlir::VectorType::get(lanes, b.getF32Type());
   }
   Value spread(Value scalar, mlir::Type vector);
   void addVector(Value vector, Value whole, unsigned number, Values &sums);
-  Value widened(Value vector, unsigned width);
   Value joinLanes(Value vector);
   Value behind(Value address, Value element);
   Value elementAt(const Tile &tile, Value rows, unsigned number, int64_t place);

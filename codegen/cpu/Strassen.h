@@ -25,7 +25,7 @@
 #ifndef KERATIN_CODEGEN_CPU_STRASSEN_H
 #define KERATIN_CODEGEN_CPU_STRASSEN_H
 
-#include "codegen/cpu/KnownProduct.h"
+#include "codegen/cpu/MatrixProduct.h"
 #include "codegen/cpu/TileEmitter.h"
 
 namespace keratin {
@@ -36,7 +36,7 @@ namespace keratin {
 /// is odd, the halves overlap: the rows in the middle are computed in two
 /// pairs, and kept where they are upper ones. Columns and sums are halved along
 /// their outermost loops.
-struct StrassenPlan : KnownProduct {
+struct StrassenPlan : MatrixProduct {
   unsigned lanes;
   int64_t line;          ///< elements of a cache line
   int64_t rowsOfSegment; ///< the last one of a sample may have fewer

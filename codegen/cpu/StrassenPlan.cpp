@@ -232,13 +232,13 @@ std::optional<StrassenPlan> planStrassen(Kernel &kernel, linalg::GenericOp root,
   bool areFast = unit.bits >= 512 && !unit.halfUnits;
   if (!unit.strassen || unit.littleCode || unit.bits < leastBits || areFast)
     return std::nullopt;
-  std::optional<KnownProduct> product =
-      readKnownProduct(kernel, root, RowsOfLeft::Plain);
+  std::optional<MatrixProduct> product =
+      readProduct(kernel, root, Products::Plain);
   if (!product || product->rows.loops.empty() ||
       product->sums.extents.front() % 2 != 0 ||
       product->columns.extents.front() % 2 != 0)
     return std::nullopt;
-  static_cast<KnownProduct &>(plan) = *std::move(product);
+  static_cast<MatrixProduct &>(plan) = *std::move(product);
   constexpr int64_t bytesOfLine = 64;
   plan.lanes = unit.bits / (8 * bytesOfF32);
   plan.line = bytesOfLine / bytesOfF32;

@@ -319,10 +319,10 @@ std::optional<WinogradPlan> planWinograd(Kernel &kernel, linalg::GenericOp root,
   // memory.
   constexpr int64_t fewRows = 32;
   bool comeTooLate = unit.farWeights() && plan.knownTiles() < fewRows;
-  plan.inPairs = canHavePairs(unit) && conv->hasKnownWeights &&
-                 element.isF32() && !comeTooLate &&
-                 arePairsFaster(plan.pieceChannels(), conv->filters, plan.lanes,
-                                /*areCopied=*/false);
+  plan.inPairs =
+      canHavePairs(unit) && conv->hasKnownWeights && element.isF32() &&
+      !comeTooLate &&
+      arePairsFaster(plan.pieceChannels(), conv->filters, plan.lanes);
   if (plan.inPairs) {
     auto vectors = int64_t(llvm::divideCeil(conv->filters, plan.lanes));
     plan.size.vectors = unsigned(std::min<int64_t>(vectors, 2));

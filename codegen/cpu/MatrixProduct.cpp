@@ -1,5 +1,5 @@
-//===- KnownProduct.cpp - a product with known weights --------------------===//
-#include "codegen/cpu/KnownProduct.h"
+//===- MatrixProduct.cpp - a product of two matrices ----------------------===//
+#include "codegen/cpu/MatrixProduct.h"
 #include "codegen/cpu/Roles.h"
 #include "ir/FloatProducts.h"
 
@@ -28,28 +28,29 @@ namespace {
 /// Finds the factors of a product, and what its loops are.
 class ProductReader {
 public:
-  ProductReader(Kernel &kernel, linalg::GenericOp root, RowsOfLeft rows,
-                KnownProduct &product)
-      : kernel(kernel), root(root), rows(rows), product(product) {}
+  ProductReader(Kernel &kernel, linalg::GenericOp root, Products kind,
+                MatrixProduct &product)
+      : kernel(kernel), root(root), kind(kind), product(product) {}
 
   bool run();
 
 private:
+  bool isKnown(OpOperand *operand);
+  bool readWith(OpOperand *weights);
   bool isPlain(OpOperand &operand);
-  bool findFactors();
   bool groupLoops();
   bool isOrder(OpOperand *operand, ArrayRef<const LoopGroup *> groups);
   bool areNeighbours();
   bool areNeighboursOfLeft();
-  std::optional<LinearPlace> placeOfLeft();
+  std::optional<LinearPlace> placeOf(OpOperand *operand);
   int64_t strideOfLeft();
   bool canBeCounted();
   AffineMap mapOf(OpOperand *operand);
 
   Kernel &kernel;
   linalg::GenericOp root;
-  RowsOfLeft rows;
-  KnownProduct &product;
+  Products kind;
+  MatrixProduct &product;
 };
 } // namespace
 
@@ -79,23 +80,11 @@ bool ProductReader::isPlain(OpOperand &operand) {
   });
 }
 
-/// Known weights of f32 and what they multiply.
-bool ProductReader::findFactors() {
-  if (!isProductOfF32(root) || !startsFromZero(root))
-    return false;
-  for (OpOperand *operand : root.getDpsInputOperands()) {
-    auto argument = dyn_cast<BlockArgument>(operand->get());
-    if (!argument || !argument.hasOneUse() ||
-        !kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant"))
-      continue;
-    product.weights = operand;
-    product.left = root.getDpsInputOperand(operand->getOperandNumber() == 0);
-    return llvm::all_of(root->getOpOperands(), [&](OpOperand &other) {
-      return isPlain(other) ||
-             (rows == RowsOfLeft::Windows && &other == product.left);
-    });
-  }
-  return false;
+/// Whether `operand` is a constant that nothing else reads.
+bool ProductReader::isKnown(OpOperand *operand) {
+  auto argument = dyn_cast<BlockArgument>(operand->get());
+  return argument && argument.hasOneUse() &&
+         kernel.from().getArgAttr(argument.getArgNumber(), "ktn.constant");
 }
 
 /// Samples are the first axis of the output, as everywhere in Keras.
@@ -161,18 +150,22 @@ bool ProductReader::areNeighboursOfLeft() {
 }
 
 /// Whether neighbours of a sum are neighbours in what is multiplied, and those
-/// of columns in the output; weights are packed, for which their loops are to
-/// be in order.
+/// of columns in the output; known weights are packed, for which their loops
+/// are to be in order.
 bool ProductReader::areNeighbours() {
+  if (!product.hasKnownWeights)
+    return product.leftPlace && product.weightsPlace && product.samples &&
+           isOrder(root.getDpsInitOperand(0), {&product.columns});
   return areNeighboursOfLeft() &&
          (isOrder(product.weights, {&product.sums, &product.columns}) ||
           isOrder(product.weights, {&product.columns, &product.sums})) &&
          isOrder(root.getDpsInitOperand(0), {&product.columns});
 }
 
-/// Where `left` is in memory; null where that does not follow from the loops.
-std::optional<LinearPlace> ProductReader::placeOfLeft() {
-  Value memref = kernel.memrefOf(product.left->get());
+/// Where `operand` is in memory; null where that does not follow from the
+/// loops.
+std::optional<LinearPlace> ProductReader::placeOf(OpOperand *operand) {
+  Value memref = kernel.memrefOf(operand->get());
   SmallVector<int64_t> strides;
   int64_t offset;
   if (!memref ||
@@ -185,7 +178,7 @@ std::optional<LinearPlace> ProductReader::placeOfLeft() {
   SmallVector<AffineExpr> zeros(root.getNumLoops(),
                                 getAffineConstantExpr(0, root.getContext()));
   for (auto [expr, stride] :
-       llvm::zip_equal(mapOf(product.left).getResults(), strides)) {
+       llvm::zip_equal(mapOf(operand).getResults(), strides)) {
     auto first =
         dyn_cast<AffineConstantExpr>(canonical(expr.replaceDims(zeros)));
     if (!first)
@@ -201,6 +194,18 @@ std::optional<LinearPlace> ProductReader::placeOfLeft() {
   return place;
 }
 
+std::optional<int64_t> stepOf(const LinearPlace &place,
+                              const LoopGroup &group) {
+  int64_t first = place.steps[group.loops.back()], step = first;
+  for (auto [loop, extent] :
+       llvm::reverse(llvm::zip_equal(group.loops, group.extents))) {
+    if (place.steps[loop] != step)
+      return std::nullopt;
+    step *= extent;
+  }
+  return first;
+}
+
 /// Elements from a row of A to the next, where rows follow each other so in
 /// memory, those of all samples, and a row's elements are neighbours; else 0.
 int64_t ProductReader::strideOfLeft() {
@@ -211,28 +216,14 @@ int64_t ProductReader::strideOfLeft() {
               .getStridesAndOffset()
               .second != 0)
     return 0;
-  // The product of the extents of loops inside of it is how many steps a loop
-  // goes at a time.
-  auto isEven = [&](const LoopGroup &group, int64_t step) {
-    for (auto [loop, extent] :
-         llvm::reverse(llvm::zip_equal(group.loops, group.extents))) {
-      if (place->steps[loop] != step)
-        return false;
-      step *= extent;
-    }
-    return true;
-  };
-  std::optional<unsigned> ofRow = product.sample;
-  if (!product.rows.loops.empty())
-    ofRow = product.rows.loops.back();
-  int64_t stride = ofRow ? place->steps[*ofRow] : 0;
-  LoopGroup samples;
+  LoopGroup rows;
   if (product.sample)
-    samples.add(*product.sample, 1);
-  bool areEven = stride > 0 && isEven(product.sums, 1) &&
-                 isEven(product.rows, stride) &&
-                 isEven(samples, product.rows.turns() * stride);
-  return areEven ? stride : 0;
+    rows.add(*product.sample, product.samples.value_or(1));
+  llvm::append_range(rows.loops, product.rows.loops);
+  llvm::append_range(rows.extents, product.rows.extents);
+  if (rows.loops.empty() || stepOf(*place, product.sums) != 1)
+    return 0;
+  return std::max<int64_t>(stepOf(*place, rows).value_or(0), 0);
 }
 
 /// Whether no cost overflows. What does not fit in memory is refused later.
@@ -248,25 +239,47 @@ bool ProductReader::canBeCounted() {
          isCount(product.sums.turns()) && products <= mostProducts;
 }
 
-bool ProductReader::run() {
-  if (!findFactors() || !groupLoops())
+/// The product with these weights.
+bool ProductReader::readWith(OpOperand *weights) {
+  product = {};
+  product.weights = weights;
+  product.left = root.getDpsInputOperand(weights->getOperandNumber() == 0);
+  product.hasKnownWeights = isKnown(weights);
+  bool arePlain = llvm::all_of(root->getOpOperands(), [&](OpOperand &operand) {
+    return isPlain(operand) ||
+           (kind == Products::All && &operand == product.left);
+  });
+  if (!arePlain || !groupLoops())
     return false;
-  product.leftPlace = placeOfLeft();
+  product.leftPlace = placeOf(product.left);
+  if (!product.hasKnownWeights)
+    product.weightsPlace = placeOf(weights);
   if (!areNeighbours() || !canBeCounted())
     return false;
   product.leftStride = strideOfLeft();
   return true;
 }
 
-std::optional<KnownProduct>
-readKnownProduct(Kernel &kernel, linalg::GenericOp root, RowsOfLeft rows) {
-  KnownProduct product;
-  if (!ProductReader(kernel, root, rows, product).run())
+bool ProductReader::run() {
+  if (!isProductOfF32(root) || !startsFromZero(root))
+    return false;
+  for (bool known : {true, false})
+    for (OpOperand *weights : root.getDpsInputOperands())
+      if (isKnown(weights) == known && (known || kind == Products::All) &&
+          readWith(weights))
+        return true;
+  return false;
+}
+
+std::optional<MatrixProduct> readProduct(Kernel &kernel, linalg::GenericOp root,
+                                         Products kind) {
+  MatrixProduct product;
+  if (!ProductReader(kernel, root, kind, product).run())
     return std::nullopt;
   return product;
 }
 
-bool haveColumnsInside(linalg::GenericOp root, const KnownProduct &product) {
+bool haveColumnsInside(linalg::GenericOp root, const MatrixProduct &product) {
   AffineMap map = root.getMatchingIndexingMap(product.weights);
   auto placeOf = [&](unsigned loop) {
     return *map.getResultPosition(getAffineDimExpr(loop, root.getContext()));
@@ -307,7 +320,7 @@ Position pointAt(linalg::GenericOp root, ArrayRef<Coordinates> coordinates) {
 }
 
 Value rowsOfLeft(Kernel &kernel, linalg::GenericOp root,
-                 const KnownProduct &product) {
+                 const MatrixProduct &product) {
   OpBuilder &b = kernel.builder();
   int64_t inSample = product.rows.turns(), depth = product.sums.turns();
   OpFoldResult rows = b.getIndexAttr(product.knownRows());

@@ -1,0 +1,160 @@
+//===- PairedRows.cpp - rows that are multiplied in pairs -----------------===//
+#include "codegen/cpu/DotLanes.h"
+#include "codegen/cpu/PairedLoops.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace keratin {
+
+/// Elements of a row of A, computed where that is not in memory.
+Value PairedEmitter::leftAt(const Rows &rows, Value row, Value place,
+                            unsigned width) {
+  LaneReader::Scope scope(reader);
+  unsigned ofSum = plan.sums.loops.back();
+  reader.setLane(ofSum);
+  reader.bind(ofSum, place);
+  Coordinates ofRow =
+      coordinatesOf(kernel, reader, plan.rows, kernel.plus(rows.first, row));
+  if (plan.sample)
+    ofRow.push_back({*plan.sample, reader.symbol(rows.sample)});
+  Position position =
+      atPoint(root.getMatchingIndexingMap(plan.left).getResults(),
+              pointAt(root, ofRow));
+  return reader.materialize(reader.read(plan.left->get(), position, width),
+                            width);
+}
+
+/// Writes what is subtracted from the sums of the row there, and what they are
+/// multiplied by.
+void PairedEmitter::setFacts(Value place, Value subtracted, Value back) {
+  memref::StoreOp::create(b, loc, subtracted, facts,
+                          ValueRange{place, kernel.index(0)});
+  memref::StoreOp::create(b, loc, back, facts,
+                          ValueRange{place, kernel.index(1)});
+}
+
+/// Copies a row that is in memory, run by run.
+void PairedEmitter::copyRuns(const Rows &rows, Value row) {
+  LaneReader::Scope scope(reader);
+  Coordinates ofRow =
+      coordinatesOf(kernel, reader, plan.rows, kernel.plus(rows.first, row));
+  if (plan.sample)
+    ofRow.push_back({*plan.sample, reader.symbol(rows.sample)});
+  const LinearPlace &place = *plan.leftPlace;
+  AffineExpr first = getAffineConstantExpr(place.first, b.getContext());
+  for (auto [loop, turn] : ofRow)
+    first = first + turn * place.steps[loop];
+  int64_t length = plan.run().turns(), lanes = plan.lanes;
+  Value copy = inMemory(rows, row);
+  auto copyRun = [&](Value from, Value to) {
+    auto copyVector = [&](Value number, int64_t width) {
+      Value vector = vector::LoadOp::create(
+          b, loc, VectorType::get(width, b.getF32Type()), elements,
+          ValueRange{kernel.plus(from, number)});
+      vector::StoreOp::create(b, loc, vector, copied,
+                              ValueRange{copy, kernel.plus(to, number)});
+    };
+    int64_t whole = length / lanes * lanes;
+    loop(kernel.index(0), kernel.index(whole), lanes,
+         [&](Value number) { copyVector(number, lanes); });
+    if (whole != length)
+      copyVector(kernel.index(whole), length - whole);
+  };
+  // The loops around a run, outermost first.
+  size_t around = plan.sums.loops.size() - plan.run().loops.size();
+  auto copyTurns = [&](auto &&self, size_t number, Value from,
+                       Value to) -> void {
+    if (number == around)
+      return copyRun(from, to);
+    int64_t extent = plan.sums.extents[number], behind = length;
+    for (size_t inner = number + 1; inner < around; ++inner)
+      behind *= plan.sums.extents[inner];
+    loop(kernel.index(0), kernel.index(extent), 1, [&](Value turn) {
+      int64_t step = place.steps[plan.sums.loops[number]];
+      self(self, number + 1, kernel.plus(from, times(turn, step)),
+           kernel.plus(to, times(turn, behind)));
+    });
+  };
+  copyTurns(copyTurns, 0, reader.at(first), kernel.index(0));
+}
+
+/// Copies the rows as they are.
+void PairedEmitter::copyRows(const Rows &rows) {
+  loop(kernel.index(0), rows.count, 1, [&](Value row) {
+    if (elements)
+      return copyRuns(rows, row);
+    int64_t lanes = plan.lanes, whole = plan.depth() / lanes * lanes;
+    auto copyVector = [&](Value place, int64_t width) {
+      vector::StoreOp::create(b, loc, leftAt(rows, row, place, unsigned(width)),
+                              copied, ValueRange{inMemory(rows, row), place});
+    };
+    loop(kernel.index(0), kernel.index(whole), lanes,
+         [&](Value place) { copyVector(place, lanes); });
+    if (whole != plan.depth())
+      copyVector(kernel.index(whole), plan.depth() - whole);
+  });
+}
+
+/// Where what is known of a row of a block is, and its copy.
+Value PairedEmitter::inMemory(const Rows &rows, Value row) {
+  return plan.hasKnownWeights ? row : kernel.plus(rows.first, row);
+}
+
+/// Finds out what is to know of the rows. Returns whether they are to be read
+/// from a copy, where they are as large as the weights: one of them was not.
+Value PairedEmitter::measureRows(const Rows &rows) {
+  if (!given)
+    copyRows(rows);
+  auto load = [&](Value row) {
+    Value at = given ? kernel.plus(rows.before, row) : inMemory(rows, row);
+    return [&, at](Value place, unsigned width) -> Value {
+      return vector::LoadOp::create(
+          b, loc, VectorType::get(width, b.getF32Type()),
+          given ? given : copied, ValueRange{at, place});
+    };
+  };
+  Value no = constant(b.getBoolAttr(false));
+  Values wants = emitLoop(
+      b, loc, kernel.index(0), rows.count, kernel.index(1), no,
+      [&](Value row, ValueRange before) {
+        PairedTiles::Measures measures = pairs.measure(load(row));
+        setFacts(inMemory(rows, row), measures.pairs, real(1));
+        Value yes = constant(b.getBoolAttr(true));
+        Value isOther =
+            arith::XOrIOp::create(b, loc, pairs.isLikeWeights(measures), yes);
+        return Values{arith::OrIOp::create(b, loc, before[0], isOther)};
+      });
+  auto branch = scf::IfOp::create(b, loc, wants[0], /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  loop(kernel.index(0), rows.count, 1, [&](Value row) {
+    Value at = inMemory(rows, row);
+    auto store = [&](Value vector, Value place) {
+      vector::StoreOp::create(b, loc, vector, copied, ValueRange{at, place});
+    };
+    auto [subtracted, back] = pairs.scaleRow(load(row), store);
+    setFacts(at, subtracted, back);
+  });
+  return wants[0];
+}
+
+/// The address of the first row of a block.
+Value PairedEmitter::whereRowsAre(const Rows &rows, Value areCopied) {
+  auto begin = [&](Value memref, int64_t stride, Value row) {
+    auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memref);
+    Value first = kernel.plus(metadata.getOffset(), times(row, stride));
+    return addressOf(kernel, metadata.getBaseBuffer(), first);
+  };
+  Value copy =
+      begin(copied, plan.copiedStride, inMemory(rows, kernel.index(0)));
+  if (!given)
+    return copy;
+  return arith::SelectOp::create(b, loc, areCopied, copy,
+                                 begin(given, plan.leftStride, rows.before));
+}
+
+} // namespace keratin
