@@ -29,12 +29,12 @@ void PairedEmitter::layOut() {
   auto aligned = [](int64_t elements) {
     return int64_t(llvm::alignTo(elements, ofLine));
   };
-  // What calls measure together, and what each of them measures for itself.
-  bool known = plan.hasKnownWeights;
-  int64_t ofFacts = known ? aligned(plan.block * 2) : 0;
-  int64_t ofCopy = known ? aligned(plan.block * plan.copiedStride) : 0;
+  // A call has a block of rows of its own, or a panel.
+  bool ofBlock = !plan.measuresFirst;
+  int64_t ofFacts = ofBlock ? aligned(plan.block * 2) : 0;
+  int64_t ofCopy = ofBlock ? aligned(plan.block * plan.copiedStride) : 0;
   int64_t inPanel = plan.depth() + rowsBehindPaired;
-  int64_t ofPanel = known ? 0 : inPanel * plan.width();
+  int64_t ofPanel = ofBlock ? 0 : inPanel * plan.width();
   int64_t ofSums = plan.hasFunctions ? plan.size.rows * plan.width() : 0;
   int64_t count = ofFacts + ofCopy + ofPanel + ofSums;
   int64_t parts = count * mostParts <= mostElements ? mostParts : fewestParts;
@@ -48,7 +48,7 @@ void PairedEmitter::layOut() {
         OpFoldResult(from), getAsIndexOpFoldResult(b.getContext(), sizes),
         getAsIndexOpFoldResult(b.getContext(), strides));
   };
-  if (known) {
+  if (ofBlock) {
     facts = part(begin, {plan.block, 2}, {2, 1});
     copied = part(plus(begin, ofFacts), {plan.block, plan.depth()},
                   {plan.copiedStride, 1});
@@ -59,7 +59,7 @@ void PairedEmitter::layOut() {
   if (ofSums != 0)
     sums = part(plus(begin, ofFacts + ofCopy + ofPanel),
                 {plan.size.rows, plan.width()}, {plan.width(), 1});
-  if (!known)
+  if (!plan.hasKnownWeights)
     layOutSteps();
   if (given)
     return;
@@ -211,7 +211,7 @@ Value PairedEmitter::weightsAt(const Tile &tile, Value place, unsigned vector) {
   return vector::LoadOp::create(
       b, loc, VectorType::get(lanesOf(tile.widths[vector]), b.getF32Type()),
       weights,
-      ValueRange{plan.hasKnownWeights ? tile.panel : kernel.index(0), place,
+      ValueRange{plan.measuresFirst ? kernel.index(0) : tile.panel, place,
                  kernel.index(int64_t(vector) * plan.lanes)});
 }
 

@@ -72,6 +72,8 @@ private:
   void emitSteps();
   void transposeRows(Range groups);
   void measureBlock(Value block);
+  void packPanel(Value panel, Value place, llvm::ArrayRef<unsigned> widths);
+  void packPanels(Range panels);
   void emitPanels(Range share);
 
   Value leftAt(const Rows &rows, Value row, Value place, unsigned width);
@@ -114,7 +116,7 @@ private:
   Value weights;  ///< [panel][element of the sum, what is behind them][column]
   Value given;    ///< [row of all samples][element], where A has a stride
   Value elements; ///< those of A, where it has none and is in memory
-  /// Of a block, or of all where weights are not known: [row][what is
+  /// Of a block, or of all rows where those are measured first: [row][what is
   /// subtracted, what is multiplied by], and [row][element].
   Value facts, copied;
   Value areCopied; ///< [block] with rows that are read there, as a number

@@ -51,25 +51,30 @@ static int64_t strideOfCopies(int64_t depth, int64_t rows) {
   return stride / bytesOfF32;
 }
 
+static int64_t bytesOfRows(const PairedPlan &plan) {
+  return plan.rows.turns() * plan.depth() * bytesOfF32;
+}
+
 static bool areRunsOfSums(const PairedPlan &plan) {
   return plan.leftPlace->steps[plan.sums.loops.back()] == 1;
 }
 
-/// Whether factors that a call arranges are matrices with neighbours along one
-/// axis.
+/// Whether a call can arrange the factors that are not as pairs need them:
+/// matrices with neighbours along one axis.
 static bool canArrange(const PairedPlan &plan) {
+  constexpr int64_t mostBytes = 64 << 20; // of rows that are transposed
   auto isMatrix = [](const LinearPlace &place, const LoopGroup &rows,
                      const LoopGroup &columns) {
     std::optional<int64_t> ofRow = stepOf(place, rows);
     std::optional<int64_t> ofColumn = stepOf(place, columns);
     return ofRow && ofColumn && std::min(*ofRow, *ofColumn) == 1;
   };
-  constexpr int64_t mostBytes = 64 << 20; // of rows, which may all be copied
   if (plan.hasKnownWeights)
     return !plan.leftPlace || areRunsOfSums(plan);
-  return !plan.rows.loops.empty() &&
-         plan.rows.turns() * plan.depth() * bytesOfF32 <= mostBytes &&
-         isMatrix(*plan.leftPlace, plan.rows, plan.sums) &&
+  bool areRows =
+      areRunsOfSums(plan) || (bytesOfRows(plan) <= mostBytes &&
+                              isMatrix(*plan.leftPlace, plan.rows, plan.sums));
+  return !plan.rows.loops.empty() && areRows &&
          isMatrix(*plan.weightsPlace, plan.sums, plan.columns);
 }
 
@@ -179,6 +184,8 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
   if (plan.size.rows * plan.depth() * bytesOfF32 > unit.secondCache() / 4)
     return std::nullopt;
   plan.copiedStride = strideOfCopies(plan.depth(), plan.size.rows);
+  plan.measuresFirst =
+      !plan.hasKnownWeights && bytesOfRows(plan) <= unit.secondCache();
   plan.transposesLeft = !plan.hasKnownWeights && !areRunsOfSums(plan);
   if (plan.transposesLeft)
     plan.leftStride = plan.copiedStride;
@@ -194,7 +201,8 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
     plan.copiedStride = plan.leftStride;
   plan.stays = plan.depth() * plan.columns.turns() * bytesOfF32 <=
                unit.secondCache() / 2;
-  plan.asksAhead = plan.hasKnownWeights && !unit.nearestWeights();
+  plan.asksAhead =
+      plan.hasKnownWeights ? !unit.nearestWeights() : !plan.measuresFirst;
   plan.block = rowsOfBlock(plan, unit);
   plan.hasFunctions = finishesWithFunctions(root, outputs);
   bool areFaster = arePairsFaster(plan.depth(), plan.columns.turns(),

@@ -38,7 +38,10 @@ struct PairedPlan : MatrixProduct {
   bool stays;           ///< all weights, in the second cache
   bool asksAhead;       ///< for weights
   bool hasFunctions;    ///< of what is computed from the sums
-  bool transposesLeft;  ///< to a copy of all rows, whose stride is leftStride
+  /// With weights that are not known: whether all rows are measured before
+  /// panels are packed one by one, or all panels packed before.
+  bool measuresFirst;
+  bool transposesLeft; ///< to a copy of all rows, whose stride is leftStride
 
   int64_t depth() const { return sums.turns(); }
   int64_t steps() const { return depth() / stepOfPairs; }

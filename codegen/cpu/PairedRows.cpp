@@ -101,7 +101,7 @@ void PairedEmitter::copyRows(const Rows &rows) {
 
 /// Where what is known of a row of a block is, and its copy.
 Value PairedEmitter::inMemory(const Rows &rows, Value row) {
-  return plan.hasKnownWeights ? row : kernel.plus(rows.first, row);
+  return plan.measuresFirst ? kernel.plus(rows.first, row) : row;
 }
 
 /// Finds out what is to know of the rows. Returns whether they are to be read

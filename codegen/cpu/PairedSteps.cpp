@@ -1,8 +1,10 @@
 //===- PairedSteps.cpp - pairs with weights that are not known ------------===//
 //
 // Calls share each of two or three steps: rows of A whose elements are far
-// apart are copied, then all rows are measured, and then panels of weights are
-// packed, each before all blocks of rows meet it.
+// apart are copied. Of few rows all are measured, and then panels of weights
+// are packed, each before all blocks of rows meet it. Of more than the second
+// cache has, all panels are packed before blocks of rows meet them, as they
+// meet weights that are known.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/PairedLoops.h"
@@ -15,32 +17,42 @@ using namespace mlir;
 
 namespace keratin {
 
-/// Memory that all calls have: of facts, copies, which blocks are read there,
-/// and transposed rows.
+/// Memory that all calls have: of facts, copies, and which blocks are read
+/// there; or of the packed weights; and of transposed rows.
 void PairedEmitter::layOutSteps() {
   constexpr int64_t mostParts = 16, ofLine = 16;
   int64_t rows = plan.rows.turns(), used = 0;
   struct Part {
     Value &memref;
-    int64_t rows, columns, stride, begin = 0;
+    SmallVector<int64_t> sizes;
+    int64_t stride, begin = 0; ///< of what is in a row
   };
-  SmallVector<Part> parts = {{facts, rows, 2, 2},
-                             {copied, rows, plan.depth(), plan.copiedStride},
-                             {areCopied, plan.blocks(), 1, 1}};
+  SmallVector<Part> parts;
+  if (plan.measuresFirst) {
+    parts.push_back({facts, {rows, 2}, 2});
+    parts.push_back({copied, {rows, plan.depth()}, plan.copiedStride});
+    parts.push_back({areCopied, {plan.blocks(), 1}, 1});
+  } else {
+    int64_t inPanel = plan.depth() + rowsBehindPaired;
+    parts.push_back(
+        {weights, {plan.panels(), inPanel, plan.width()}, plan.width()});
+  }
   if (plan.transposesLeft)
-    parts.push_back({given, rows, plan.depth(), plan.leftStride});
+    parts.push_back({given, {rows, plan.depth()}, plan.leftStride});
   for (Part &part : parts) {
     part.begin = used;
-    used += int64_t(llvm::alignTo(part.rows * part.stride, ofLine));
+    int64_t all = llvm::product_of(ArrayRef(part.sizes).drop_back());
+    used += int64_t(llvm::alignTo(all * part.stride, ofLine));
   }
   Value scratch = kernel.addSharedScratch(b.getF32Type(), used);
   for (Part &part : parts) {
-    SmallVector<int64_t> sizes = {part.rows, part.columns},
-                         strides = {part.stride, 1};
+    SmallVector<int64_t> strides = {part.stride, 1};
+    if (part.sizes.size() == 3)
+      strides.insert(strides.begin(), part.sizes[1] * part.stride);
     auto layout = StridedLayoutAttr::get(b.getContext(), part.begin, strides);
     part.memref = memref::ReinterpretCastOp::create(
-        b, loc, MemRefType::get(sizes, b.getF32Type(), layout), scratch,
-        part.begin, sizes, strides);
+        b, loc, MemRefType::get(part.sizes, b.getF32Type(), layout), scratch,
+        part.begin, part.sizes, strides);
   }
   if (kernel.hasParts())
     kernel.allowTurns(plan.transposesLeft ? 3 : 2, mostParts);
@@ -58,12 +70,17 @@ void PairedEmitter::emitSteps() {
     steps.push_back(
         {kernel.index(int64_t(llvm::divideCeil(plan.rows.turns(), plan.lanes))),
          [&](Range groups) { transposeRows(groups); }});
-  steps.push_back({blocks(), [&](Range range) {
-                     loop(range.first, range.second, 1,
-                          [&](Value block) { measureBlock(block); });
+  if (plan.measuresFirst)
+    steps.push_back({blocks(), [&](Range range) {
+                       loop(range.first, range.second, 1,
+                            [&](Value block) { measureBlock(block); });
+                     }});
+  else
+    steps.push_back({kernel.index(plan.panels()),
+                     [&](Range panels) { packPanels(panels); }});
+  steps.push_back({times(blocks(), plan.panels()), [&](Range share) {
+                     plan.measuresFirst ? emitPanels(share) : emitShare(share);
                    }});
-  steps.push_back({times(blocks(), plan.panels()),
-                   [&](Range share) { emitPanels(share); }});
   for (Step &step : steps)
     step.share = kernel.hasParts() ? kernel.share(step.count, 1)
                                    : Range(kernel.index(0), step.count);
@@ -108,21 +125,32 @@ void PairedEmitter::measureBlock(Value block) {
                           ValueRange{block, kernel.index(0)});
 }
 
+/// Packs panel number `panel` where panels are, as number `place`.
+void PairedEmitter::packPanel(Value panel, Value place,
+                              ArrayRef<unsigned> widths) {
+  PairedPanels panels(kernel, pairs, plan.depth(), plan.lanes);
+  MatrixPlace source = {elementsOf(*plan.weights), plan.weightsPlace->first,
+                        *stepOf(*plan.weightsPlace, plan.sums),
+                        *stepOf(*plan.weightsPlace, plan.columns)};
+  panels.pack(source, times(panel, plan.width()), weights, place, widths);
+}
+
+void PairedEmitter::packPanels(Range panels) {
+  forPanels(panels, [&](Value panel, ArrayRef<unsigned> widths) {
+    packPanel(panel, panel, widths);
+  });
+}
+
 /// What a call has of the blocks of all panels, one panel after the other.
 void PairedEmitter::emitPanels(Range share) {
   auto [from, to] = share;
   int64_t count = plan.blocks();
   Value ofBlocks = kernel.index(count);
-  PairedPanels panels(kernel, pairs, plan.depth(), plan.lanes);
-  MatrixPlace place = {elementsOf(*plan.weights), plan.weightsPlace->first,
-                       *stepOf(*plan.weightsPlace, plan.sums),
-                       *stepOf(*plan.weightsPlace, plan.columns)};
   Range range = {kernel.over(from, ofBlocks, /*rest=*/false),
                  kernel.over(plus(to, count - 1), ofBlocks, /*rest=*/false)};
   forPanels(range, [&, from = from, to = to](Value panel,
                                              ArrayRef<unsigned> widths) {
-    panels.pack(place, times(panel, plan.width()), weights, kernel.index(0),
-                widths);
+    packPanel(panel, kernel.index(0), widths);
     Value before = times(panel, count);
     Value first = minus(arith::MaxUIOp::create(b, loc, from, before), before);
     loop(first, kernel.least(minus(to, before), ofBlocks), 1, [&](Value block) {
