@@ -87,7 +87,7 @@ struct CompileOptions {
   /// Let products with known weights be made of fewer multiplications where
   /// that is faster; at -O0 none are.
   bool strassen = true;
-  /// Let two products with known weights be made by one multiplication where
+  /// Let two products of f32 be made by one multiplication where
   /// the target has units for sums beside those for products; at -O0 none are.
   bool pairs = true;
   /// Let products of rows of a known table, as an embedding, become rows of a

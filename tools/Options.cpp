@@ -67,7 +67,7 @@ void addStrassenOption(CLI::App &app, std::string &strassen) {
 
 void addPairsOption(CLI::App &app, std::string &pairs) {
   addAutoOption(app, "--pairs", pairs,
-                "products with known weights made in pairs, by one "
+                "products of f32 made in pairs, by one "
                 "multiplication and two sums, where the target has units for "
                 "these beside those for products");
 }

@@ -92,10 +92,13 @@ static PairedCosts costsOf(const PairedPlan &plan) {
   }
   if (plan.hasKnownWeights)
     return costs;
-  // Neighbours along the axis of vectors, or transposed in squares.
-  constexpr double ofWeight = .4, ofTransposedWeight = .6, ofTransposedRow = .8;
+  // Neighbours along the axis of vectors, or transposed in squares. Sums of
+  // products have such weights to pack as well.
+  constexpr double ofWeight = .4, ofTransposedWeight = .55,
+                   ofTransposedRow = .8;
   costs.ofRow = 20;
   costs.ofVector = 5;
+  costs.most = .92;
   bool isTransposed = plan.weightsPlace->steps[plan.columns.loops.back()] != 1;
   costs.ofRow += depth * double(plan.columns.turns()) *
                  (isTransposed ? ofTransposedWeight : ofWeight) / rows;

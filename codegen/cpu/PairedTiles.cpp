@@ -54,13 +54,12 @@ unsigned rowsOfPairedTile(int64_t rows, unsigned vectors,
 
 bool arePairsFaster(int64_t depth, int64_t columns, unsigned lanes,
                     const PairedCosts &costs) {
-  constexpr double most = .9;
   double vectors = double(llvm::divideCeil(2 * columns, lanes)) / 2;
   double products = double(depth) * vectors;
   double inPairs = products * 2 / 3 * costs.tiles;
   return inPairs + costs.ofRow + costs.ofElement * double(depth) +
              costs.ofVector * vectors <
-         most * products;
+         costs.most * products;
 }
 
 Value PairedTiles::constant(TypedAttr value) {

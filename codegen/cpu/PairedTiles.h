@@ -25,6 +25,7 @@ unsigned rowsOfPairedTile(int64_t rows, unsigned vectors,
 /// them.
 struct PairedCosts {
   double ofRow = 75, ofElement = .17, ofVector = 7, tiles = 1;
+  double most = .9; ///< of what sums of products take
 };
 /// Whether rows of `depth` elements and `columns` are expected to take less
 /// time in pairs.

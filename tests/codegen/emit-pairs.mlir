@@ -178,3 +178,85 @@ func.func @call(%x: tensor<1x106x32xf32>) -> tensor<1x35x128xf32> {
   %y = func.call @shared(%x, %g, %out) : (tensor<1x106x32xf32>, tensor<4x32x128xf32>, tensor<1x35x128xf32>) -> tensor<1x35x128xf32>
   return %y : tensor<1x35x128xf32>
 }
+
+// -----
+
+#x = affine_map<(m, n, k) -> (k, m)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+
+// Two factors that are not known, both with neighbours along the wrong axis:
+// rows are transposed in squares and measured; then weights are transposed into
+// a panel, which is measured and multiplied by powers of two, before the rows
+// meet it.
+// CHECK-LABEL: func private @of_inputs(
+// CHECK-SAME:    memref<{{[0-9]+}}xf32> {ktn.shared_scratch}
+// CHECK-SAME:    ktn.kernel = "paired"
+// CHECK:         %[[PANEL:.+]] = memref.reinterpret_cast {{.+}} sizes: [1, 194, 32]
+// CHECK:         %[[COPIES:.+]] = memref.reinterpret_cast {{.+}} sizes: [96, 192], strides: [208, 1]
+// CHECK:         %[[ROWS:.+]] = memref.reinterpret_cast {{.+}} sizes: [96, 192], strides: [208, 1]
+// CHECK:         memref.prefetch
+// CHECK:         vector.shuffle
+// CHECK:         vector.store {{.+}}, %[[ROWS]]
+// CHECK:         scf.if
+// CHECK:           vector.store {{.+}}, %[[COPIES]]
+// CHECK:         vector.shuffle
+// CHECK:         vector.store {{.+}}, %[[PANEL]]
+// CHECK:         arith.cmpf oge, {{.+}} : vector<16xf32>
+// CHECK:         arith.mulf {{.+}} : vector<16xf32>
+// CHECK:         vector.store {{.+}}, %[[PANEL]]
+// CHECK:         arith.select {{.+}} : !llvm.ptr
+// CHECK:         llvm.inline_asm {{.+}} "vaddps $3{1to16}, $6, $1
+// OFF-LABEL: func private @of_inputs(
+// OFF-NOT:     vaddps
+func.func private @of_inputs(%x: tensor<192x96xf32>, %w: tensor<256x192xf32>, %out: tensor<96x256xf32>) -> tensor<96x256xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<96x256xf32>) -> tensor<96x256xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<192x96xf32>, tensor<256x192xf32>) outs(%start : tensor<96x256xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<96x256xf32>
+  return %sum : tensor<96x256xf32>
+}
+func.func @call(%x: tensor<192x96xf32>, %w: tensor<256x192xf32>) -> tensor<96x256xf32> {
+  %out = tensor.empty() : tensor<96x256xf32>
+  %y = func.call @of_inputs(%x, %w, %out) : (tensor<192x96xf32>, tensor<256x192xf32>, tensor<96x256xf32>) -> tensor<96x256xf32>
+  return %y : tensor<96x256xf32>
+}
+
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (k, n)>
+#y = affine_map<(m, n, k) -> (m, n)>
+
+// Of more rows than the second cache has, all panels are packed first.
+// CHECK-LABEL: func private @of_many_rows(
+// CHECK-SAME:    memref<{{[0-9]+}}xf32> {ktn.shared_scratch}
+// CHECK-SAME:    ktn.kernel = "paired"
+// CHECK:         %[[PANELS:.+]] = memref.reinterpret_cast {{.+}} sizes: [4, 98, 32]
+// CHECK:         scf.for {{.+}} = %c0{{.*}} to %c4{{.*}} {
+// CHECK:           vector.store {{.+}}, %[[PANELS]]
+// CHECK:         scf.for
+// CHECK:           vector.shuffle
+// CHECK:           llvm.inline_asm {{.+}} "vaddps $3{1to16}, $6, $1
+func.func private @of_many_rows(%x: tensor<16384x96xf32>, %w: tensor<96x128xf32>, %out: tensor<16384x128xf32>) -> tensor<16384x128xf32> attributes {ktn.kernel = "matmul"} {
+  %zero = arith.constant 0.0 : f32
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<16384x128xf32>) -> tensor<16384x128xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<16384x96xf32>, tensor<96x128xf32>) outs(%start : tensor<16384x128xf32>) {
+  ^bb0(%a: f32, %c: f32, %s: f32):
+    %p = arith.mulf %a, %c : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<16384x128xf32>
+  return %sum : tensor<16384x128xf32>
+}
+func.func @call(%x: tensor<16384x96xf32>, %w: tensor<96x128xf32>) -> tensor<16384x128xf32> {
+  %out = tensor.empty() : tensor<16384x128xf32>
+  %y = func.call @of_many_rows(%x, %w, %out) : (tensor<16384x96xf32>, tensor<96x128xf32>, tensor<16384x128xf32>) -> tensor<16384x128xf32>
+  return %y : tensor<16384x128xf32>
+}

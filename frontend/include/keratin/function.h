@@ -72,7 +72,7 @@ struct CompileSettings {
   /// 1969) where that is faster, at one and a half times the rounding error;
   /// "off" as sums of products.
   std::string strassen = "auto";
-  /// How products with known weights are made: "auto" in pairs, of which one
+  /// How products of f32 are made: "auto" in pairs, of which one
   /// multiplication and two sums take the place of two multiplications
   /// (Winograd, 1968), where the target has units for sums beside those for
   /// products, at up to twice the rounding error; "off" as sums of products.
