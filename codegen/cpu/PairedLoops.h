@@ -70,8 +70,8 @@ private:
             llvm::function_ref<void(Value, llvm::ArrayRef<unsigned>)> body);
 
   void emitSteps();
-  void transposeRows(Range groups);
-  void measureBlock(Value block);
+  void transposeRows(const Rows &rows);
+  void measureBlock(Value block, const Rows &rows);
   void packPanel(Value panel, Value place, llvm::ArrayRef<unsigned> widths);
   void packPanels(Range panels);
   void emitPanels(Range share);

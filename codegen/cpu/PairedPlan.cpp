@@ -78,7 +78,7 @@ static bool canArrange(const PairedPlan &plan) {
          isMatrix(*plan.weightsPlace, plan.sums, plan.columns);
 }
 
-static PairedCosts costsOf(const PairedPlan &plan) {
+static PairedCosts costsOf(Kernel &kernel, const PairedPlan &plan) {
   PairedCosts costs;
   auto rows = double(plan.rows.turns()), depth = double(plan.depth());
   costs.tiles =
@@ -104,6 +104,11 @@ static PairedCosts costsOf(const PairedPlan &plan) {
                  (isTransposed ? ofTransposedWeight : ofWeight) / rows;
   if (plan.transposesLeft)
     costs.ofElement += ofTransposedRow;
+  // What one thread has copied all others read, and it writes it anew in the
+  // next call.
+  constexpr double ofExchange = 2.2;
+  if (plan.measuresFirst && kernel.hasParts())
+    costs.ofElement += ofExchange;
   return costs;
 }
 
@@ -206,10 +211,10 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
                unit.secondCache() / 2;
   plan.asksAhead =
       plan.hasKnownWeights ? !unit.nearestWeights() : !plan.measuresFirst;
-  plan.block = rowsOfBlock(plan, unit);
+  plan.block = plan.measuresFirst ? plan.size.rows : rowsOfBlock(plan, unit);
   plan.hasFunctions = finishesWithFunctions(root, outputs);
   bool areFaster = arePairsFaster(plan.depth(), plan.columns.turns(),
-                                  plan.lanes, costsOf(plan));
+                                  plan.lanes, costsOf(kernel, plan));
   return areFaster && (!plan.hasKnownWeights ||
                        haveFiniteWeights(kernel, root, plan))
              ? std::optional(plan)

@@ -1,17 +1,20 @@
 //===- PairedSteps.cpp - pairs with weights that are not known ------------===//
 //
-// Calls share each of two or three steps: rows of A whose elements are far
-// apart are copied. Of few rows all are measured, and then panels of weights
-// are packed, each before all blocks of rows meet it. Of more than the second
-// cache has, all panels are packed before blocks of rows meet them, as they
-// meet weights that are known.
+// Calls share each of two steps. First rows of A whose elements are far apart
+// are copied. Of few rows all are measured then, and in the second step panels
+// of weights are packed, each before all blocks of rows meet it. Of more than
+// the second cache has, all panels are packed in the first step, and blocks of
+// rows meet them as they meet weights that are known.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/PairedLoops.h"
 #include "codegen/cpu/PairedPanels.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <set>
 
 using namespace mlir;
 
@@ -55,71 +58,77 @@ void PairedEmitter::layOutSteps() {
         part.begin, part.sizes, strides);
   }
   if (kernel.hasParts())
-    kernel.allowTurns(plan.transposesLeft ? 3 : 2, mostParts);
+    kernel.allowTurns(2, mostParts);
 }
 
-/// The steps, each after the one before.
+/// Both steps, each shared by all calls.
 void PairedEmitter::emitSteps() {
-  struct Step {
-    Value count;
-    std::function<void(Range)> body;
-    Range share = {};
+  Value zero = kernel.index(0), panels = kernel.index(plan.panels());
+  Value all = times(blocks(), plan.panels());
+  auto shareOf = [&](Value count) {
+    return kernel.hasParts() ? kernel.share(count, 1) : Range(zero, count);
   };
-  SmallVector<Step> steps;
-  if (plan.transposesLeft)
-    steps.push_back(
-        {kernel.index(int64_t(llvm::divideCeil(plan.rows.turns(), plan.lanes))),
-         [&](Range groups) { transposeRows(groups); }});
-  if (plan.measuresFirst)
-    steps.push_back({blocks(), [&](Range range) {
-                       loop(range.first, range.second, 1,
-                            [&](Value block) { measureBlock(block); });
-                     }});
-  else
-    steps.push_back({kernel.index(plan.panels()),
-                     [&](Range panels) { packPanels(panels); }});
-  steps.push_back({times(blocks(), plan.panels()), [&](Range share) {
-                     plan.measuresFirst ? emitPanels(share) : emitShare(share);
-                   }});
-  for (Step &step : steps)
-    step.share = kernel.hasParts() ? kernel.share(step.count, 1)
-                                   : Range(kernel.index(0), step.count);
-  for (auto [number, step] : llvm::enumerate(steps)) {
-    auto body = [&, &step = step] {
-      LaneReader::Scope scope(reader);
-      step.body(step.share);
-    };
-    if (kernel.hasParts())
-      kernel.emitTurn(int64_t(number) + 1, body);
-    else
-      body();
+  Range ofBlocks = shareOf(blocks()), ofPanels = shareOf(panels),
+        share = shareOf(all);
+  auto arrange = [&] {
+    LaneReader::Scope scope(reader);
+    if (plan.transposesLeft || plan.measuresFirst)
+      loop(ofBlocks.first, ofBlocks.second, 1, [&](Value block) {
+        Rows rows = rowsOf(block);
+        if (plan.transposesLeft)
+          transposeRows(rows);
+        if (plan.measuresFirst)
+          measureBlock(block, rows);
+      });
+    if (!plan.measuresFirst)
+      packPanels(ofPanels);
+  };
+  auto multiply = [&] {
+    LaneReader::Scope scope(reader);
+    plan.measuresFirst ? emitPanels(share) : emitShare(share);
+  };
+  if (kernel.hasParts()) {
+    kernel.emitTurn(1, arrange);
+    kernel.emitTurn(2, multiply);
+  } else {
+    arrange();
+    multiply();
   }
 }
 
-/// Copies groups of rows, as many as a vector has lanes, whose elements at one
-/// place of a sum are neighbours.
-void PairedEmitter::transposeRows(Range groups) {
+/// Copies the rows of a block, whose elements at one place of a sum are
+/// neighbours: as many at a time as a vector has lanes.
+void PairedEmitter::transposeRows(const Rows &rows) {
   PairedPanels panels(kernel, pairs, plan.depth(), plan.lanes);
   MatrixPlace place = {elementsOf(*plan.left), plan.leftPlace->first,
                        *stepOf(*plan.leftPlace, plan.rows),
                        *stepOf(*plan.leftPlace, plan.sums)};
-  int64_t lanes = plan.lanes, rows = plan.rows.turns(), whole = rows / lanes;
-  auto copy = [&](Value group, int64_t width) {
-    panels.copyRows(place, times(group, lanes), given, unsigned(width));
+  int64_t lanes = plan.lanes;
+  Value rest = kernel.over(rows.count, kernel.index(lanes), /*rest=*/true);
+  Value whole = minus(rows.count, rest);
+  auto copy = [&](Value row, int64_t width) {
+    panels.copyRows(place, kernel.plus(rows.first, row), given,
+                    unsigned(width));
   };
-  loop(groups.first, kernel.least(groups.second, kernel.index(whole)), 1,
-       [&](Value group) { copy(group, lanes); });
-  if (rows % lanes == 0)
-    return;
-  Value first =
-      arith::MaxUIOp::create(b, loc, groups.first, kernel.index(whole));
-  loop(first, groups.second, 1,
-       [&](Value group) { copy(group, rows % lanes); });
+  loop(kernel.index(0), whole, lanes, [&](Value row) { copy(row, lanes); });
+  // Of a block, and of the last one.
+  int64_t last = plan.rows.turns() % plan.block % lanes;
+  for (int64_t width : std::set<int64_t>{plan.block % lanes, last}) {
+    if (width == 0)
+      continue;
+    Value isThis = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest,
+                                         kernel.index(width));
+    auto branch = scf::IfOp::create(b, loc, isThis, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    LaneReader::Scope scope(reader);
+    copy(whole, width);
+  }
 }
 
 /// Measures a block, and writes whether it is read from its copy.
-void PairedEmitter::measureBlock(Value block) {
-  Value wants = measureRows(rowsOf(block));
+void PairedEmitter::measureBlock(Value block, const Rows &rows) {
+  Value wants = measureRows(rows);
   Value number = arith::SelectOp::create(b, loc, wants, real(1), real(0));
   memref::StoreOp::create(b, loc, number, areCopied,
                           ValueRange{block, kernel.index(0)});
