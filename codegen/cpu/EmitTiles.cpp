@@ -400,7 +400,9 @@ void EmitTiles::runOnOperation() {
   constexpr unsigned fewRegisters = 16;
   if (asksForLater && !littleCode && vectorRegisters > fewRegisters)
     ahead = findWeightsAhead(getOperation(), weights24 != Weights24::None);
-  auto emit = [&](Kernel &kernel) {
+  auto emit = [&](Kernel &kernel, StringRef name) {
+    for (auto &[number, constants] : values[name])
+      kernel.setValues(number, constants);
     return emitTileForm(kernel, unit, transforms, dots) ||
            (isTileForm(kernel) && emitAttention(kernel, unit, attentionKeys)) ||
            emitGates(kernel, unit, dots) || emitRows(kernel, unit);
@@ -415,15 +417,13 @@ void EmitTiles::runOnOperation() {
       continue;
     unit.weights24 = takes24(weights24, calls.lookup(func.getName()), unit);
     Kernel kernel(func);
-    for (auto &[number, constants] : values[func.getName()])
-      kernel.setValues(number, constants);
     if (auto asked = ahead.find(func.getName()); asked != ahead.end())
       kernel.allowAsking(asked->getValue().from, asked->getValue().bytes);
     if (parts.lookup(func.getName()) > 1) {
       kernel.allowParts();
       findSharedColumns(kernel, calls.lookup(func.getName()));
     }
-    if (!emit(kernel)) {
+    if (!emit(kernel, func.getName())) {
       kernel.restart();
       if (failed(emitPlainLoops(kernel)))
         return signalPassFailure();

@@ -63,6 +63,13 @@ void GateEmitter::packWeights() {
     kernel.to()->setAttr(kernelAttr, b.getStringAttr("matmul24"));
     return kernel.setPackedArgument(number, *packing24);
   }
+  if (paired) {
+    kernel.to()->setAttr(kernelAttr, b.getStringAttr("paired"));
+    PairedPacking ofPairs = {staticLoopExtent(root, reductions.back()),
+                             gates * units, int64_t(vectors) * lanes,
+                             /*columnsInside=*/true};
+    return kernel.setPackedArgument(number, ofPairs);
+  }
   if (dots == DotUnit::None)
     return kernel.setPackedArgument(number, packing());
   PairPacking pairs = {dimOfWeights(lane), int64_t(vectors) * lanes, {}, {}};
@@ -85,7 +92,7 @@ bool GateEmitter::alternates() {
   bytes *=
       getElementTypeOrSelf(weights->get().getType()).getIntOrFloatBitWidth() /
       8;
-  return gate == 1 && !sharedFrom && !split &&
+  return gate == 1 && !sharedFrom && !split && !paired &&
          staticLoopExtent(root, 0) == int64_t(mostRows) && bytes >= farBytes &&
          bytes <= mostBytes;
 }
@@ -155,6 +162,8 @@ void GateEmitter::allocate() {
   memory = memref::AllocaOp::create(b, loc, type, b.getI64IntegerAttr(64));
   if (split)
     allocateSplit();
+  if (paired)
+    allocatePairs();
 }
 
 /// Blocks of units, the last of which may have fewer.
@@ -166,6 +175,8 @@ void GateEmitter::emitBlocks(Value from, Value to) {
   bool keeps = dots == DotUnit::Tiles && overlaps();
   if (split)
     splitRows();
+  if (paired)
+    copyPairedRows();
   if (keeps)
     allocateKept();
   Value end = arith::MinUIOp::create(b, loc, to, kernel.index(blocks));
@@ -211,13 +222,15 @@ void GateEmitter::emitBlock(Value number, int64_t count) {
         b, loc, number,
         kernel.index(llvm::product_of(
             cast<MemRefType>(memref.getType()).getShape().drop_front())));
-  else
+  else if (!paired)
     reader.setPacked(weights->get(), {memref, number, packing()});
   emitOuter(0);
 }
 
 /// The loops in front of the rows.
 void GateEmitter::emitOuter(unsigned loop) {
+  if (loop + 1 == gate && paired)
+    return emitPairedRows();
   if (loop + 1 == gate)
     return dots == DotUnit::Tiles ? emitTiledRows() : emitRows();
   emitLoop(b, loc, kernel.index(0), kernel.loopExtent(root, loop),
@@ -375,7 +388,7 @@ GateEmitter::Sums GateEmitter::readSums() {
         sums.push_back(vector::LoadOp::create(b, loc, type, memory,
                                               placeOfSums(row, number, column))
                            .getResult());
-  return sums;
+  return paired ? completed(sums) : sums;
 }
 
 /// Starts to load what is added to the sums of this tile: it may come from far,

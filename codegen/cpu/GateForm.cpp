@@ -5,6 +5,7 @@
 #include "codegen/cpu/KernelForm.h"
 #include "codegen/cpu/LaneReader.h"
 #include "codegen/cpu/PairPacking.h"
+#include "codegen/cpu/PairedTiles.h"
 #include "codegen/cpu/Roles.h"
 #include "codegen/cpu/SplitTiles.h"
 #include "codegen/cpu/TileSizes.h"
@@ -39,6 +40,8 @@ private:
   bool fitsSplit();
   DotUnit pickDots();
   void pickPacking24();
+  bool hasRowsInMemory();
+  void pickPairs();
 
   Kernel &kernel;
   const VectorUnit &unit;
@@ -180,6 +183,7 @@ bool GateMatcher::matches() {
       2 * (int64_t(mostRows) + 1) * gates + 1 <= int64_t(unit.registers))
     vectors = 2;
   pickPacking24();
+  pickPairs();
   return true;
 }
 
@@ -193,6 +197,53 @@ void GateMatcher::pickPacking24() {
   packing24 = packing24Of(kernel, root, weights, lane);
   if (packing24)
     vectors = unsigned(columnsOfBlock24 / lanes24);
+}
+
+/// Whether products of several rows are made in pairs: with whole vectors of
+/// units, and rows that the stack has room for.
+void GateMatcher::pickPairs() {
+  constexpr int64_t leastRows = 6, leastElements = 4 * stepOfPairs,
+                    mostBytes = 128 << 10, bytes = sizeof(float), line = 64;
+  int64_t total = staticLoopExtent(root, gate - 1);
+  if (!canHavePairs(unit) || dots != DotUnit::None || packing24 || !factor ||
+      !isProductOfF32(root) || gate != 1 || reductions.size() != 1 ||
+      ShapedType::isDynamic(total) || total < leastRows ||
+      units % int64_t(lanes) != 0 || lanes * bytes != line)
+    return;
+  int64_t elements = staticLoopExtent(root, reductions.back());
+  AffineMap ofWeights = root.getMatchingIndexingMap(weights);
+  auto dim = [&](unsigned loop) {
+    return getAffineDimExpr(loop, root.getContext());
+  };
+  if (ShapedType::isDynamic(elements) || elements < leastElements ||
+      !hasRowsInMemory() ||
+      root.getMatchingIndexingMap(factor).isFunctionOfDim(gate) ||
+      ofWeights.getResults() !=
+          ArrayRef({dim(reductions.back()), dim(gate), dim(lane)}))
+    return;
+  unsigned ofBlock = units % (2 * int64_t(lanes)) == 0 ? 2 : 1;
+  int64_t width = int64_t(ofBlock) * lanes;
+  int64_t stride =
+      (int64_t(llvm::alignTo(elements * bytes, line)) + line) / bytes;
+  unsigned high = rowsOfPairedTile(total, ofBlock, unit);
+  PairedCosts costs;
+  costs.ofElement = .5; // twice measured, and copied
+  costs.tiles = double(costOfPairedRows(total, high)) / double(total);
+  bool fits = total * stride * bytes <= mostBytes &&
+              total * gates * width * bytes <= mostBytes;
+  if (!fits || !arePairsFaster(elements, gates * units, lanes, costs) ||
+      !canBePaired(kernel, weights->get(),
+                   {elements, gates * units, width, /*columnsInside=*/true}))
+    return;
+  paired = sumsInMemory = true;
+  vectors = ofBlock;
+  copiedStride = stride;
+  rowsFitting = high;
+  // Tiles of about one height.
+  auto tiles = int64_t(llvm::divideCeil(total, high));
+  mostRows = unsigned(llvm::divideCeil(total, tiles));
+  lowRows = mostRows - 1;
+  lowTiles = tiles * int64_t(mostRows) - total;
 }
 
 /// How many rows have sums beside one step of weights and a scalar, or beside
@@ -213,12 +264,17 @@ bool GateMatcher::hasPairs() {
                !root.getMatchingIndexingMap(weights).isFunctionOfDim(loop);
       }))
     return false;
+  bool isEven = staticLoopExtent(root, reductions.back()) % 2 == 0;
+  return (isEven || reductions.size() == 1) && hasRowsInMemory();
+}
+
+/// Whether what the weights meet is in memory, with neighbours of the last
+/// reduction side by side.
+bool GateMatcher::hasRowsInMemory() {
   unsigned last = reductions.back();
   AffineMap map = root.getMatchingIndexingMap(factor);
   Value memref = kernel.memrefOf(factor->get());
-  bool isEven = staticLoopExtent(root, last) % 2 == 0;
-  return (isEven || reductions.size() == 1) && memref &&
-         map.getNumResults() != 0 &&
+  return memref && map.getNumResults() != 0 &&
          cast<MemRefType>(memref.getType()).getLayout().isIdentity() &&
          llvm::all_of(
              cast<MemRefType>(memref.getType()).getShape().drop_front(),

@@ -48,6 +48,10 @@ struct GateForm {
   /// Whether both factors are f32, and split (codegen/cpu/SplitTiles.h): all
   /// rows at the beginning of a call.
   bool split = false;
+  /// Whether several rows of f32 are multiplied in pairs
+  /// (codegen/cpu/PairedTiles.h), and elements from a copy of one to the next.
+  bool paired = false;
+  int64_t copiedStride = 0;
   /// How weights are packed as integers of 24 bits, which one row meets.
   std::optional<Packing24> packing24;
 };

@@ -1,8 +1,8 @@
 //===- GateLoops.h - the loops around gates ---------------------*- C++ -*-===//
 //
 // What GateEmitter.cpp (the loops, and what follows from sums), GateSums.cpp
-// (sums in vectors), GateTiles.cpp (sums in tile registers) and GateSplit.cpp
-// (those of f32) share.
+// (sums in vectors), GatePairs.cpp (those in pairs), GateTiles.cpp (sums in
+// tile registers) and GateSplit.cpp (those of f32) share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_GATELOOPS_H
@@ -10,6 +10,7 @@
 
 #include "codegen/cpu/GateForm.h"
 #include "codegen/cpu/LaneReader.h"
+#include "codegen/cpu/PairedTiles.h"
 
 namespace keratin {
 
@@ -57,6 +58,16 @@ private:
   mlir::AffineExpr elementOfFactor(llvm::ArrayRef<mlir::AffineExpr> dims);
   mlir::Value startOfStep(int64_t elements);
   int64_t pairsOfGate() const { return int64_t(vectors) * lanes * 2; }
+
+  PairedTiles pairs();
+  void allocatePairs();
+  void copyPairedRows();
+  mlir::Value panelOf(mlir::Value number);
+  mlir::Value pairedWeights(mlir::Value panel, mlir::Value element,
+                            unsigned column);
+  void forPairedTiles(llvm::function_ref<void(mlir::Value)> body);
+  void emitPairedRows();
+  Sums completed(mlir::ValueRange sums);
 
   void emitTiledRows();
   void emitTilesOf(mlir::Value begin, mlir::Value all, mlir::Value last);
@@ -108,6 +119,7 @@ private:
   mlir::Value kept; ///< which sums in `memory` wait for what follows from them
   /// Where the parts of all rows are, and from which place on.
   mlir::Value splitMemory, firstOfSplit;
+  mlir::Value copies, facts; ///< [row][element], and what is known of it
   /// The rows of this call, where threads share them, and how many tiles of
   /// each height those are.
   mlir::Value sharedFrom, sharedTo;

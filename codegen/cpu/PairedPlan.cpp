@@ -78,7 +78,7 @@ static bool canArrange(const PairedPlan &plan) {
          isMatrix(*plan.weightsPlace, plan.sums, plan.columns);
 }
 
-static PairedCosts costsOf(Kernel &kernel, const PairedPlan &plan) {
+static PairedCosts costsOf(const PairedPlan &plan) {
   PairedCosts costs;
   auto rows = double(plan.rows.turns()), depth = double(plan.depth());
   costs.tiles =
@@ -105,24 +105,11 @@ static PairedCosts costsOf(Kernel &kernel, const PairedPlan &plan) {
   if (plan.transposesLeft)
     costs.ofElement += ofTransposedRow;
   // What one thread has copied all others read, and it writes it anew in the
-  // next call.
+  // next call. Code for one thread computes the same.
   constexpr double ofExchange = 2.2;
-  if (plan.measuresFirst && kernel.hasParts())
+  if (plan.measuresFirst)
     costs.ofElement += ofExchange;
   return costs;
-}
-
-static bool haveFiniteWeights(Kernel &kernel, linalg::GenericOp root,
-                              const PairedPlan &plan) {
-  PairedPacking packing = plan.packing(root);
-  auto bytes = size_t(plan.columns.turns() * plan.depth() * bytesOfF32);
-  ArrayRef<ElementsAttr> values = kernel.valuesOf(plan.weights->get());
-  return !values.empty() && llvm::all_of(values, [&](ElementsAttr value) {
-    ArrayRef<char> weights = bytesOfElements(value);
-    bool areOneNumber = weights.size() == size_t(bytesOfF32);
-    return (weights.size() == bytes && canBePaired(weights, packing)) ||
-           (areOneNumber && canBePaired(weights, {1, 1, 1, true}));
-  });
 }
 
 /// How many rows are measured and then multiplied with one panel after the
@@ -214,9 +201,10 @@ std::optional<PairedPlan> planPaired(Kernel &kernel, linalg::GenericOp root,
   plan.block = plan.measuresFirst ? plan.size.rows : rowsOfBlock(plan, unit);
   plan.hasFunctions = finishesWithFunctions(root, outputs);
   bool areFaster = arePairsFaster(plan.depth(), plan.columns.turns(),
-                                  plan.lanes, costsOf(kernel, plan));
-  return areFaster && (!plan.hasKnownWeights ||
-                       haveFiniteWeights(kernel, root, plan))
+                                  plan.lanes, costsOf(plan));
+  return areFaster &&
+                 (!plan.hasKnownWeights ||
+                  canBePaired(kernel, plan.weights->get(), plan.packing(root)))
              ? std::optional(plan)
              : std::nullopt;
 }

@@ -62,6 +62,17 @@ bool arePairsFaster(int64_t depth, int64_t columns, unsigned lanes,
          costs.most * products;
 }
 
+bool canBePaired(Kernel &kernel, Value weights, const PairedPacking &packing) {
+  auto bytes = size_t(packing.columns * packing.sums) * sizeof(float);
+  ArrayRef<ElementsAttr> values = kernel.valuesOf(weights);
+  return !values.empty() && llvm::all_of(values, [&](ElementsAttr value) {
+    ArrayRef<char> elements = bytesOfElements(value);
+    bool areOneNumber = elements.size() == sizeof(float);
+    return (elements.size() == bytes && canBePaired(elements, packing)) ||
+           (areOneNumber && canBePaired(elements, {1, 1, 1, true}));
+  });
+}
+
 Value PairedTiles::constant(TypedAttr value) {
   return arith::ConstantOp::create(b, loc, value);
 }
@@ -296,7 +307,6 @@ PairedTiles::scaleRow(Load load, llvm::function_ref<void(Value, Value)> store) {
 // Tiles
 //===----------------------------------------------------------------------===//
 
-/// The address of `element` behind another one.
 Value PairedTiles::behind(Value address, Value element) {
   Value number = arith::IndexCastOp::create(b, loc, b.getI64Type(), element);
   return LLVM::GEPOp::create(b, loc, address.getType(), b.getF32Type(), address,

@@ -32,6 +32,11 @@ struct PairedCosts {
 bool arePairsFaster(int64_t depth, int64_t columns, unsigned lanes,
                     const PairedCosts &costs = {});
 
+/// Whether `packPaired` can pack the constants that an argument of the kernel
+/// has.
+bool canBePaired(Kernel &kernel, mlir::Value weights,
+                 const PairedPacking &packing);
+
 /// What emitters of products in pairs (codegen/cpu/PairedProduct.h) share:
 /// measures of rows, and tiles of sums in registers.
 class PairedTiles {
@@ -71,6 +76,9 @@ public:
   /// by `store`. Returns its pairs and what makes up for it.
   Factors scaleRow(Load load, llvm::function_ref<void(Value, Value)> store);
 
+  /// The address of `element` behind another one.
+  Value behind(Value address, Value element);
+
   struct Tile {
     Value rows;     ///< the address of the first element of the first row
     int64_t stride; ///< elements from row to row
@@ -105,7 +113,6 @@ private:
   Value spread(Value scalar, mlir::Type vector);
   void addVector(Value vector, Value whole, unsigned number, Values &sums);
   Value joinLanes(Value vector);
-  Value behind(Value address, Value element);
   Value elementAt(const Tile &tile, Value rows, unsigned number, int64_t place);
   Value addPair(Value sum, Value first, Value second, Value weight, Value other,
                 bool isMinus);

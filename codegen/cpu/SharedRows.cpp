@@ -310,9 +310,10 @@ struct Shares {
 /// Emits the kernels of the loop once more, for shares of its rows; none where
 /// one of them cannot be shared so. Units are tiles in tile registers, if there
 /// is a kernel that has such.
-static llvm::MapVector<StringRef, func::FuncOp>
-emitShared(const RowLoop &loop, SymbolTable &symbols, Shares shares,
-           llvm::function_ref<bool(Kernel &)> emit) {
+static llvm::MapVector<StringRef, func::FuncOp> emitShared(const RowLoop &loop,
+                                                           SymbolTable &symbols,
+                                                           Shares shares,
+                                                           EmitKernel emit) {
   llvm::MapVector<StringRef, func::FuncOp> made;
   auto forget = [&] {
     for (auto &[name, other] : made)
@@ -328,7 +329,7 @@ emitShared(const RowLoop &loop, SymbolTable &symbols, Shares shares,
     symbols.insert(copy, Block::iterator(source));
     Kernel kernel(copy);
     kernel.allowRows(loop.numRows(), shares.parts, shares.unit);
-    if (emit(kernel) && kernel.sharesRows()) {
+    if (emit(kernel, source.getName()) && kernel.sharesRows()) {
       symbols.remove(copy); // the emitted one takes its place
       func::FuncOp emitted = kernel.finish();
       symbols.insert(emitted);
@@ -399,9 +400,10 @@ static int64_t partsOf(const RowLoop &loop, int64_t unit) {
   return most - rows / 2 <= rows / 20 ? parts : 1;
 }
 
-llvm::SmallDenseSet<Operation *>
-shareRowsOfLoops(ModuleOp module, int64_t cacheBytes, bool hasTiles,
-                 llvm::function_ref<bool(Kernel &)> emit) {
+llvm::SmallDenseSet<Operation *> shareRowsOfLoops(ModuleOp module,
+                                                  int64_t cacheBytes,
+                                                  bool hasTiles,
+                                                  EmitKernel emit) {
   constexpr int64_t fewestRows = 16;
   llvm::SmallDenseSet<Operation *> emitted;
   SymbolTable symbols(module);

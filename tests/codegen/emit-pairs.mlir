@@ -209,22 +209,22 @@ func.func @call(%x: tensor<1x106x32xf32>) -> tensor<1x35x128xf32> {
 // CHECK:         llvm.inline_asm {{.+}} "vaddps $3{1to16}, $6, $1
 // OFF-LABEL: func private @of_inputs(
 // OFF-NOT:     vaddps
-func.func private @of_inputs(%x: tensor<192x96xf32>, %w: tensor<256x192xf32>, %out: tensor<96x256xf32>) -> tensor<96x256xf32> attributes {ktn.kernel = "matmul"} {
+func.func private @of_inputs(%x: tensor<192x96xf32>, %w: tensor<512x192xf32>, %out: tensor<96x512xf32>) -> tensor<96x512xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
-  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<96x256xf32>) -> tensor<96x256xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<96x512xf32>) -> tensor<96x512xf32>
   %sum = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : tensor<192x96xf32>, tensor<256x192xf32>) outs(%start : tensor<96x256xf32>) {
+      ins(%x, %w : tensor<192x96xf32>, tensor<512x192xf32>) outs(%start : tensor<96x512xf32>) {
   ^bb0(%a: f32, %c: f32, %s: f32):
     %p = arith.mulf %a, %c : f32
     %t = arith.addf %s, %p : f32
     linalg.yield %t : f32
-  } -> tensor<96x256xf32>
-  return %sum : tensor<96x256xf32>
+  } -> tensor<96x512xf32>
+  return %sum : tensor<96x512xf32>
 }
-func.func @call(%x: tensor<192x96xf32>, %w: tensor<256x192xf32>) -> tensor<96x256xf32> {
-  %out = tensor.empty() : tensor<96x256xf32>
-  %y = func.call @of_inputs(%x, %w, %out) : (tensor<192x96xf32>, tensor<256x192xf32>, tensor<96x256xf32>) -> tensor<96x256xf32>
-  return %y : tensor<96x256xf32>
+func.func @call(%x: tensor<192x96xf32>, %w: tensor<512x192xf32>) -> tensor<96x512xf32> {
+  %out = tensor.empty() : tensor<96x512xf32>
+  %y = func.call @of_inputs(%x, %w, %out) : (tensor<192x96xf32>, tensor<512x192xf32>, tensor<96x512xf32>) -> tensor<96x512xf32>
+  return %y : tensor<96x512xf32>
 }
 
 // -----
