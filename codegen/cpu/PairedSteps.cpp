@@ -63,13 +63,10 @@ void PairedEmitter::layOutSteps() {
 
 /// Both steps, each shared by all calls.
 void PairedEmitter::emitSteps() {
-  Value zero = kernel.index(0), panels = kernel.index(plan.panels());
+  Value panels = kernel.index(plan.panels());
   Value all = times(blocks(), plan.panels());
-  auto shareOf = [&](Value count) {
-    return kernel.hasParts() ? kernel.share(count, 1) : Range(zero, count);
-  };
-  Range ofBlocks = shareOf(blocks()), ofPanels = shareOf(panels),
-        share = shareOf(all);
+  Range ofBlocks = kernel.share(blocks(), 1),
+        ofPanels = kernel.share(panels, 1), share = kernel.share(all, 1);
   auto arrange = [&] {
     LaneReader::Scope scope(reader);
     if (plan.transposesLeft || plan.measuresFirst)
