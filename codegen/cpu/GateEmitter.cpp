@@ -291,42 +291,45 @@ void GateEmitter::countTilesOfShare() {
   }
 }
 
-/// The tiles of each height, one behind the other.
-void GateEmitter::emitSharedRows() {
-  Value from = sharedFrom;
+/// The rows of this call.
+std::pair<Value, Value> GateEmitter::rowsOfCall() {
+  if (sharedFrom)
+    return {sharedFrom, sharedTo};
+  return {kernel.index(0), kernel.loopExtent(root, gate - 1)};
+}
+
+/// Calls `body` for tiles of one height, then for those of another, and so on;
+/// of rows whose number is not known for tiles, then for rows one by one.
+void GateEmitter::forTiles(llvm::function_ref<void()> body) {
+  auto [from, all] = rowsOfCall();
   for (auto [height, tiles] : tilesOfShare) {
     Value rows = arith::MulIOp::create(b, loc, tiles, kernel.index(height));
     Value to = arith::AddIOp::create(b, loc, from, rows);
-    emitRowsFrom(from, to, height, [&] { emitTile(); });
+    emitRowsFrom(from, to, height, body);
     from = to;
   }
-  prefetchNext();
-  finishRows(sharedFrom, sharedTo);
-}
-
-/// Tiles of one height, then those of another; of rows whose number is not
-/// known tiles, then one by one.
-void GateEmitter::emitRows() {
   if (sharedFrom)
-    return emitSharedRows();
-  unsigned loop = gate - 1;
-  auto tile = [&] { emitTile(); };
-  Value none = kernel.index(0), all = kernel.loopExtent(root, loop);
-  int64_t extent = staticLoopExtent(root, loop);
+    return;
+  int64_t extent = staticLoopExtent(root, gate - 1);
   if (ShapedType::isDynamic(extent)) {
     Value height = kernel.index(mostRows);
     Value whole = arith::MulIOp::create(
         b, loc, arith::DivUIOp::create(b, loc, all, height), height);
-    emitRowsFrom(none, whole, mostRows, tile);
-    return emitRowsFrom(whole, all, 1, tile);
+    emitRowsFrom(from, whole, mostRows, body);
+    return emitRowsFrom(whole, all, 1, body);
   }
   Value high = kernel.index(extent - lowTiles * int64_t(lowRows));
-  emitRowsFrom(none, high, mostRows, tile);
-  emitRowsFrom(high, all, lowRows, tile);
+  emitRowsFrom(from, high, mostRows, body);
+  emitRowsFrom(high, all, lowRows, body);
+}
+
+void GateEmitter::emitRows() {
+  forTiles([&] { emitTile(); });
   if (!sumsInMemory)
     return;
   prefetchNext();
-  finishRows(none, all);
+  auto [from, to] = rowsOfCall();
+  finishRows(from, to);
 }
 
 /// Computes the results of the rows from `from` to before `to`, whose sums are

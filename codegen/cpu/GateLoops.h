@@ -38,7 +38,8 @@ private:
   void emitRows();
   bool canShareRows();
   void countTilesOfShare();
-  void emitSharedRows();
+  std::pair<mlir::Value, mlir::Value> rowsOfCall();
+  void forTiles(llvm::function_ref<void()> body);
   void emitRowsFrom(mlir::Value from, mlir::Value to, unsigned height,
                     llvm::function_ref<void()> body);
   void emitTile();
@@ -65,7 +66,6 @@ private:
   mlir::Value panelOf(mlir::Value number);
   mlir::Value pairedWeights(mlir::Value panel, mlir::Value element,
                             unsigned column);
-  void forPairedTiles(llvm::function_ref<void(mlir::Value)> body);
   void emitPairedRows();
   Sums completed(mlir::ValueRange sums);
 

@@ -37,15 +37,14 @@ void GateEmitter::allocatePairs() {
 
 /// Copies and measures the rows of this call.
 void GateEmitter::copyPairedRows() {
-  Value from = sharedFrom ? sharedFrom : kernel.index(0);
-  Value to = sharedTo ? sharedTo : kernel.loopExtent(root, gate - 1);
+  auto [from, to] = rowsOfCall();
   emitTurns(kernel, reader, from, to, 1, [&](Value row) {
     Position place = point(0, 0, 0);
     place[gate - 1] = reader.symbol(row);
     place[reductions.back()] = getAffineConstantExpr(0, b.getContext());
     Value memref = kernel.memrefOf(factor->get());
     Value first = addressOf(kernel, memref, reader.at(elementOfFactor(place)));
-    auto [subtracted, back] = pairs().scaleRow(
+    PairedTiles::Facts ofRow = pairs().scaleRow(
         [&](Value element, unsigned width) -> Value {
           return LLVM::LoadOp::create(b, loc,
                                       VectorType::get(width, b.getF32Type()),
@@ -56,10 +55,7 @@ void GateEmitter::copyPairedRows() {
           vector::StoreOp::create(b, loc, vector, copies,
                                   ValueRange{row, element});
         });
-    memref::StoreOp::create(b, loc, subtracted, facts,
-                            ValueRange{row, kernel.index(0)});
-    memref::StoreOp::create(b, loc, back, facts,
-                            ValueRange{row, kernel.index(1)});
+    pairs().storeFacts(ofRow, facts, row);
   });
 }
 
@@ -76,41 +72,16 @@ Value GateEmitter::pairedWeights(Value panel, Value element, unsigned column) {
       ValueRange{panel, element, kernel.index(int64_t(column) * lanes)});
 }
 
-/// Calls `body` for all tiles of rows of this call, where the first row of one
-/// is bound.
-void GateEmitter::forPairedTiles(llvm::function_ref<void(Value)> body) {
-  auto rowsFrom = [&](Value from, Value to, unsigned height) {
-    rows = height;
-    emitTurns(kernel, reader, from, to, height, [&](Value at) {
-      reader.bind(gate - 1, at);
-      body(at);
-    });
-  };
-  if (!sharedFrom) {
-    int64_t extent = staticLoopExtent(root, gate - 1);
-    Value high = kernel.index(extent - lowTiles * int64_t(lowRows));
-    rowsFrom(kernel.index(0), high, mostRows);
-    if (lowTiles != 0)
-      rowsFrom(high, kernel.index(extent), lowRows);
-    return;
-  }
-  Value from = sharedFrom;
-  for (auto [height, tiles] : tilesOfShare) {
-    Value to = kernel.plus(from, kernel.times(tiles, height));
-    rowsFrom(from, to, height);
-    from = to;
-  }
-}
-
 /// The sums of a block of units, one gate after the other, and what follows.
 void GateEmitter::emitPairedRows() {
-  forPairedTiles([&](Value) { prefetchAdded(); });
+  forTiles([&] { prefetchAdded(); });
   int64_t ofGate = int64_t(vectors) * lanes, ofRow = gates * ofGate;
   SmallVector<unsigned> widths(vectors, lanes);
   emitTurns(kernel, reader, kernel.index(0), kernel.index(gates), 1,
             [&](Value number) {
               Value panel = panelOf(number);
-              forPairedTiles([&](Value row) {
+              forTiles([&] {
+                Value row = reader.at(rowExpr(0));
                 Value first =
                     addressOf(kernel, copies, kernel.times(row, copiedStride));
                 Sums sums = pairs().multiply(
@@ -130,8 +101,8 @@ void GateEmitter::emitPairedRows() {
                 }
               });
             });
-  finishRows(sharedFrom ? sharedFrom : kernel.index(0),
-             sharedTo ? sharedTo : kernel.loopExtent(root, gate - 1));
+  auto [from, to] = rowsOfCall();
+  finishRows(from, to);
 }
 
 /// What the sums of the present rows, as they are in memory, are: products, and
@@ -143,13 +114,10 @@ GateEmitter::Sums GateEmitter::completed(ValueRange sums) {
     auto number = int64_t(turn / columns) % gates;
     auto row = unsigned(turn / columns / size_t(gates));
     Value inMemory = reader.at(canonical(rowExpr(row)));
-    auto fact = [&](int64_t which) -> Value {
-      return memref::LoadOp::create(b, loc, facts,
-                                    ValueRange{inMemory, kernel.index(which)});
-    };
     Value last = kernel.index(staticLoopExtent(root, reductions.back()) + 1);
     Value factors = pairedWeights(panelOf(kernel.index(number)), last, column);
-    Value products = pairs().complete(sum, factors, fact(0), fact(1));
+    Value products =
+        pairs().complete(sum, factors, pairs().loadFacts(facts, inMemory));
     result.push_back(
         arith::AddFOp::create(b, loc, products, starts[turn]).getResult());
   }

@@ -506,6 +506,18 @@ Value hidden(Kernel &kernel, Value value) {
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
 }
 
+Value viewOf(Kernel &kernel, Value scratch, Value begin,
+             ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  OpBuilder &b = kernel.builder();
+  Type element = cast<MemRefType>(scratch.getType()).getElementType();
+  auto layout =
+      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
+  return memref::ReinterpretCastOp::create(
+      b, kernel.loc(), MemRefType::get(sizes, element, layout), scratch,
+      OpFoldResult(begin), getAsIndexOpFoldResult(b.getContext(), sizes),
+      getAsIndexOpFoldResult(b.getContext(), strides));
+}
+
 ArrayRef<char> bytesOfElements(ElementsAttr value) {
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(value)) {
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();

@@ -271,6 +271,12 @@ emitLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value from,
 void emitTurns(Kernel &kernel, mlir::Value from, mlir::Value to, int64_t step,
                llvm::function_ref<void(mlir::Value)> body);
 
+/// `sizes` and `strides` of `scratch`, a memref of one dimension, from `begin`
+/// on.
+mlir::Value viewOf(Kernel &kernel, mlir::Value scratch, mlir::Value begin,
+                   llvm::ArrayRef<int64_t> sizes,
+                   llvm::ArrayRef<int64_t> strides);
+
 } // namespace keratin
 
 #endif // KERATIN_CODEGEN_CPU_KERNEL_H

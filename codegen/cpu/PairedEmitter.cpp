@@ -39,26 +39,17 @@ void PairedEmitter::layOut() {
   int64_t count = ofFacts + ofCopy + ofPanel + ofSums;
   int64_t parts = count * mostParts <= mostElements ? mostParts : fewestParts;
   auto [scratch, begin] = kernel.addScratch(b.getF32Type(), count, parts);
-  auto part = [&, scratch = scratch](Value from, ArrayRef<int64_t> sizes,
-                                     ArrayRef<int64_t> strides) -> Value {
-    auto layout =
-        StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
-    return memref::ReinterpretCastOp::create(
-        b, loc, MemRefType::get(sizes, b.getF32Type(), layout), scratch,
-        OpFoldResult(from), getAsIndexOpFoldResult(b.getContext(), sizes),
-        getAsIndexOpFoldResult(b.getContext(), strides));
-  };
   if (ofBlock) {
-    facts = part(begin, {plan.block, 2}, {2, 1});
-    copied = part(plus(begin, ofFacts), {plan.block, plan.depth()},
-                  {plan.copiedStride, 1});
+    facts = viewOf(kernel, scratch, begin, {plan.block, 2}, {2, 1});
+    copied = viewOf(kernel, scratch, plus(begin, ofFacts),
+                    {plan.block, plan.depth()}, {plan.copiedStride, 1});
   } else {
-    weights = part(begin, {1, inPanel, plan.width()},
-                   {inPanel * plan.width(), plan.width(), 1});
+    weights = viewOf(kernel, scratch, begin, {1, inPanel, plan.width()},
+                     {inPanel * plan.width(), plan.width(), 1});
   }
   if (ofSums != 0)
-    sums = part(plus(begin, ofFacts + ofCopy + ofPanel),
-                {plan.size.rows, plan.width()}, {plan.width(), 1});
+    sums = viewOf(kernel, scratch, plus(begin, ofFacts + ofCopy + ofPanel),
+                  {plan.size.rows, plan.width()}, {plan.width(), 1});
   if (!plan.hasKnownWeights)
     layOutSteps();
   if (given)
@@ -328,19 +319,15 @@ void PairedEmitter::storeRows(const Tile &tile, ArrayRef<Value> rows,
   unsigned widthOfLast = tile.widths.back();
   for (auto [turn, row] : llvm::enumerate(rows)) {
     Value inBlock = kernel.plus(tile.row, row);
-    auto fact = [&](int64_t number) -> Value {
-      return memref::LoadOp::create(
-          b, loc, facts,
-          ValueRange{inMemory(tile.rows, inBlock), kernel.index(number)});
-    };
-    Value subtracted = fact(0), back = fact(1);
+    PairedTiles::Facts ofSums =
+        pairs.loadFacts(facts, inMemory(tile.rows, inBlock));
     Coordinates ofRow = coordinatesOf(kernel, reader, plan.rows,
                                       kernel.plus(tile.rows.first, inBlock));
     if (plan.sample)
       ofRow.push_back({*plan.sample, reader.symbol(tile.rows.sample)});
     for (auto [number, width] : llvm::enumerate(tile.widths)) {
       Value sum = pairs.complete(sums[turn * tile.widths.size() + number],
-                                 factors[number], subtracted, back);
+                                 factors[number], ofSums);
       if (width != lanesOf(width))
         sum = vector::ExtractStridedSliceOp::create(
             b, loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},

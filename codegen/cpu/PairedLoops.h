@@ -77,7 +77,6 @@ private:
   void emitPanels(Range share);
 
   Value leftAt(const Rows &rows, Value row, Value place, unsigned width);
-  void setFacts(Value place, Value subtracted, Value back);
   void copyRuns(const Rows &rows, Value row);
   void copyRows(const Rows &rows);
   Value inMemory(const Rows &rows, Value row);

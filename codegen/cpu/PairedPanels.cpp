@@ -47,19 +47,9 @@ PairedPanels::Values PairedPanels::square(unsigned lines, unsigned width,
   return vectors;
 }
 
-/// Calls `body` with the first element of each square along sums and how many
-/// it has.
-void PairedPanels::forSquares(llvm::function_ref<void(Value, unsigned)> body) {
-  int64_t whole = depth / lanes * lanes;
-  emitTurns(kernel, kernel.index(0), kernel.index(whole), lanes,
-            [&](Value place) { body(place, lanes); });
-  if (whole != depth)
-    body(kernel.index(whole), unsigned(depth - whole));
-}
-
 void PairedPanels::copyRows(const MatrixPlace &left, Value row, Value rows,
                             unsigned width) {
-  forSquares([&](Value place, unsigned count) {
+  pairs.forVectors(depth, [&](Value place, unsigned count) {
     Values ofRows = square(count, width, [&](unsigned number) -> Value {
       ask(left, row, plus(place, squaresAhead * int64_t(lanes) + number));
       return vector::LoadOp::create(b, loc, vectorType(width), left.elements,
@@ -92,7 +82,7 @@ PairedPanels::Values PairedPanels::copyAndMeasure(const MatrixPlace &weights,
   };
   bool areTransposed = weights.ofColumn != 1;
   for (size_t number = 0; areTransposed && number < widths.size(); ++number)
-    forSquares([&](Value sum, unsigned count) {
+    pairs.forVectors(depth, [&](Value sum, unsigned count) {
       Values ofSums =
           square(widths[number], count, [&](unsigned line) -> Value {
             Value from = plus(column, ofVector(number) + line);

@@ -52,7 +52,6 @@ private:
   Value at(const MatrixPlace &matrix, Value row, Value column);
   void ask(const MatrixPlace &matrix, Value row, Value column);
   Values square(unsigned lines, unsigned width, Load load);
-  void forSquares(llvm::function_ref<void(Value, unsigned)> body);
   Values copyAndMeasure(const MatrixPlace &weights, Value column, Value panels,
                         Value panel, llvm::ArrayRef<unsigned> widths);
   void scale(Value panels, Value panel, llvm::ArrayRef<Value> factors,

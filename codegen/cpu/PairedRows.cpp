@@ -28,15 +28,6 @@ Value PairedEmitter::leftAt(const Rows &rows, Value row, Value place,
                             width);
 }
 
-/// Writes what is subtracted from the sums of the row there, and what they are
-/// multiplied by.
-void PairedEmitter::setFacts(Value place, Value subtracted, Value back) {
-  memref::StoreOp::create(b, loc, subtracted, facts,
-                          ValueRange{place, kernel.index(0)});
-  memref::StoreOp::create(b, loc, back, facts,
-                          ValueRange{place, kernel.index(1)});
-}
-
 /// Copies a row that is in memory, run by run.
 void PairedEmitter::copyRuns(const Rows &rows, Value row) {
   LaneReader::Scope scope(reader);
@@ -48,24 +39,20 @@ void PairedEmitter::copyRuns(const Rows &rows, Value row) {
   AffineExpr first = getAffineConstantExpr(place.first, b.getContext());
   for (auto [loop, turn] : ofRow)
     first = first + turn * place.steps[loop];
-  int64_t length = plan.run().turns(), lanes = plan.lanes;
+  LoopGroup run = plan.run();
+  int64_t length = run.turns();
   Value copy = inMemory(rows, row);
   auto copyRun = [&](Value from, Value to) {
-    auto copyVector = [&](Value number, int64_t width) {
+    pairs.forVectors(length, [&](Value number, unsigned width) {
       Value vector = vector::LoadOp::create(
           b, loc, VectorType::get(width, b.getF32Type()), elements,
           ValueRange{kernel.plus(from, number)});
       vector::StoreOp::create(b, loc, vector, copied,
                               ValueRange{copy, kernel.plus(to, number)});
-    };
-    int64_t whole = length / lanes * lanes;
-    loop(kernel.index(0), kernel.index(whole), lanes,
-         [&](Value number) { copyVector(number, lanes); });
-    if (whole != length)
-      copyVector(kernel.index(whole), length - whole);
+    });
   };
   // The loops around a run, outermost first.
-  size_t around = plan.sums.loops.size() - plan.run().loops.size();
+  size_t around = plan.sums.loops.size() - run.loops.size();
   auto copyTurns = [&](auto &&self, size_t number, Value from,
                        Value to) -> void {
     if (number == around)
@@ -87,15 +74,10 @@ void PairedEmitter::copyRows(const Rows &rows) {
   loop(kernel.index(0), rows.count, 1, [&](Value row) {
     if (elements)
       return copyRuns(rows, row);
-    int64_t lanes = plan.lanes, whole = plan.depth() / lanes * lanes;
-    auto copyVector = [&](Value place, int64_t width) {
-      vector::StoreOp::create(b, loc, leftAt(rows, row, place, unsigned(width)),
-                              copied, ValueRange{inMemory(rows, row), place});
-    };
-    loop(kernel.index(0), kernel.index(whole), lanes,
-         [&](Value place) { copyVector(place, lanes); });
-    if (whole != plan.depth())
-      copyVector(kernel.index(whole), plan.depth() - whole);
+    pairs.forVectors(plan.depth(), [&](Value place, unsigned width) {
+      vector::StoreOp::create(b, loc, leftAt(rows, row, place, width), copied,
+                              ValueRange{inMemory(rows, row), place});
+    });
   });
 }
 
@@ -122,7 +104,7 @@ Value PairedEmitter::measureRows(const Rows &rows) {
       b, loc, kernel.index(0), rows.count, kernel.index(1), no,
       [&](Value row, ValueRange before) {
         PairedTiles::Measures measures = pairs.measure(load(row));
-        setFacts(inMemory(rows, row), measures.pairs, real(1));
+        pairs.storeFacts(pairs.factsOf(measures), facts, inMemory(rows, row));
         Value yes = constant(b.getBoolAttr(true));
         Value isOther =
             arith::XOrIOp::create(b, loc, pairs.isLikeWeights(measures), yes);
@@ -136,8 +118,7 @@ Value PairedEmitter::measureRows(const Rows &rows) {
     auto store = [&](Value vector, Value place) {
       vector::StoreOp::create(b, loc, vector, copied, ValueRange{at, place});
     };
-    auto [subtracted, back] = pairs.scaleRow(load(row), store);
-    setFacts(at, subtracted, back);
+    pairs.storeFacts(pairs.scaleRow(load(row), store), facts, at);
   });
   return wants[0];
 }

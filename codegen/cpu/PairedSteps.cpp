@@ -52,10 +52,8 @@ void PairedEmitter::layOutSteps() {
     SmallVector<int64_t> strides = {part.stride, 1};
     if (part.sizes.size() == 3)
       strides.insert(strides.begin(), part.sizes[1] * part.stride);
-    auto layout = StridedLayoutAttr::get(b.getContext(), part.begin, strides);
-    part.memref = memref::ReinterpretCastOp::create(
-        b, loc, MemRefType::get(part.sizes, b.getF32Type(), layout), scratch,
-        part.begin, part.sizes, strides);
+    part.memref =
+        viewOf(kernel, scratch, kernel.index(part.begin), part.sizes, strides);
   }
   if (kernel.hasParts())
     kernel.allowTurns(2, mostParts);

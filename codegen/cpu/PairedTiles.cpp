@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -290,7 +291,7 @@ PairedTiles::Factors PairedTiles::factorsOfColumns(const Measures &measures) {
   return select(isUsual, ofMean, factorsOfLargest(measures));
 }
 
-PairedTiles::Factors
+PairedTiles::Facts
 PairedTiles::scaleRow(Load load, llvm::function_ref<void(Value, Value)> store) {
   auto [factor, back] = factorsOf(measure(load));
   Measures scaled = measure([&, factor = factor](Value place, unsigned width) {
@@ -301,6 +302,43 @@ PairedTiles::scaleRow(Load load, llvm::function_ref<void(Value, Value)> store) {
     return vector;
   });
   return {scaled.pairs, back};
+}
+
+PairedTiles::Facts PairedTiles::factsOf(const Measures &measures) {
+  return {measures.pairs, real(1)};
+}
+
+static PairedTiles::Values placeOfFact(Kernel &kernel, ValueRange place,
+                                       int64_t number) {
+  PairedTiles::Values all(place);
+  all.push_back(kernel.index(number));
+  return all;
+}
+
+void PairedTiles::storeFacts(const Facts &facts, Value memory,
+                             ValueRange place) {
+  memref::StoreOp::create(b, loc, facts.subtracted, memory,
+                          placeOfFact(kernel, place, 0));
+  memref::StoreOp::create(b, loc, facts.back, memory,
+                          placeOfFact(kernel, place, 1));
+}
+
+PairedTiles::Facts PairedTiles::loadFacts(Value memory, ValueRange place) {
+  auto load = [&](int64_t number) -> Value {
+    return memref::LoadOp::create(b, loc, memory,
+                                  placeOfFact(kernel, place, number));
+  };
+  Value subtracted = load(0);
+  return {subtracted, load(1)};
+}
+
+void PairedTiles::forVectors(int64_t length,
+                             llvm::function_ref<void(Value, unsigned)> body) {
+  int64_t whole = length / lanes * lanes;
+  emitTurns(kernel, kernel.index(0), kernel.index(whole), lanes,
+            [&](Value place) { body(place, lanes); });
+  if (whole != length)
+    body(kernel.index(whole), unsigned(length - whole));
 }
 
 //===----------------------------------------------------------------------===//
@@ -446,10 +484,10 @@ PairedTiles::multiply(const Tile &tile, Weights weights,
   return sums;
 }
 
-Value PairedTiles::complete(Value sum, Value factors, Value pairs, Value back) {
+Value PairedTiles::complete(Value sum, Value factors, const Facts &facts) {
   Type type = sum.getType();
-  sum = arith::SubFOp::create(b, loc, sum, spread(pairs, type));
-  factors = arith::MulFOp::create(b, loc, factors, spread(back, type));
+  sum = arith::SubFOp::create(b, loc, sum, spread(facts.subtracted, type));
+  factors = arith::MulFOp::create(b, loc, factors, spread(facts.back, type));
   return arith::MulFOp::create(b, loc, sum, factors);
 }
 

@@ -65,6 +65,10 @@ public:
   Value isLikeWeights(const Measures &measures);
   /// A power of two, and what makes up for it.
   using Factors = std::pair<Value, Value>;
+  /// What is to be known of a row when its sums are completed.
+  struct Facts {
+    Value subtracted, back; ///< and what they are multiplied by
+  };
   /// What a row is multiplied by to be like them, or one.
   Factors factorsOf(const Measures &measures);
   /// What each lane, a column of weights, is multiplied by to have about one as
@@ -73,8 +77,17 @@ public:
   /// `vector` with zeros behind it, where it has not all lanes.
   Value widened(Value vector, unsigned width);
   /// Measures a row as `load` reads it and stores it as large as the weights,
-  /// by `store`. Returns its pairs and what makes up for it.
-  Factors scaleRow(Load load, llvm::function_ref<void(Value, Value)> store);
+  /// by `store`.
+  Facts scaleRow(Load load, llvm::function_ref<void(Value, Value)> store);
+  /// At the first places of `memory`, whose last one has two numbers.
+  void storeFacts(const Facts &facts, Value memory, mlir::ValueRange place);
+  Facts loadFacts(Value memory, mlir::ValueRange place);
+  /// What a row needs no scaling for.
+  Facts factsOf(const Measures &measures);
+  /// Calls `body` with the first of so many elements each of `length`: whole
+  /// vectors, and then the rest.
+  void forVectors(int64_t length,
+                  llvm::function_ref<void(Value, unsigned)> body);
 
   /// The address of `element` behind another one.
   Value behind(Value address, Value element);
@@ -93,8 +106,8 @@ public:
   Values multiply(const Tile &tile, Weights weights,
                   llvm::function_ref<void(Value)> beside);
   /// A vector of products, of `sum` and the vector of weights that it is
-  /// multiplied by; `pairs` and `back` are of its row.
-  Value complete(Value sum, Value factors, Value pairs, Value back);
+  /// multiplied by, and of the facts of its row.
+  Value complete(Value sum, Value factors, const Facts &facts);
 
 private:
   Value plus(Value value, int64_t offset) {

@@ -132,13 +132,7 @@ private:
 /// innermost one takes `stride`.
 Value StrassenEmitter::part(Value scratch, Value begin, ArrayRef<int64_t> sizes,
                             int64_t stride) {
-  SmallVector<int64_t> strides = {sizes[1] * stride, stride, 1};
-  auto layout =
-      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
-  return memref::ReinterpretCastOp::create(
-      b, loc, MemRefType::get(sizes, b.getF32Type(), layout), scratch,
-      OpFoldResult(begin), getAsIndexOpFoldResult(b.getContext(), sizes),
-      getAsIndexOpFoldResult(b.getContext(), strides));
+  return viewOf(kernel, scratch, begin, sizes, {sizes[1] * stride, stride, 1});
 }
 
 void StrassenEmitter::layOut() {

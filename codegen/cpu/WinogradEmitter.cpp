@@ -88,8 +88,8 @@ private:
 
 /// [point][tile][elements] in slices from `begin` on.
 Value WinogradEmitter::slices(int64_t elements, Value scratch, Value begin) {
-  return view(scratch, begin, {plan.points(), plan.block, elements},
-              {plan.sliceStride(), plan.rowStride(elements), 1});
+  return viewOf(kernel, scratch, begin, {plan.points(), plan.block, elements},
+                {plan.sliceStride(), plan.rowStride(elements), 1});
 }
 
 /// Weights that were transformed before.
@@ -120,8 +120,8 @@ Value WinogradEmitter::packedWeights() {
 /// cache line more than they have, as from slice to slice.
 Value WinogradEmitter::ownWeights() {
   Value scratch = kernel.addSharedScratch(element, plan.weightElements());
-  return view(
-      scratch, kernel.index(0),
+  return viewOf(
+      kernel, scratch, kernel.index(0),
       {plan.points(), plan.panels(), plan.pieceChannels(), plan.panelWidth()},
       {plan.weightStride(), plan.pieceChannels() * plan.panelWidth(),
        plan.panelWidth(), 1});
@@ -168,8 +168,8 @@ void WinogradEmitter::layOut() {
   inputs =
       slices(plan.pieceChannels(), scratch, plus(ring, plan.sliceStride()));
   if (plan.inPairs)
-    measures = view(scratch, last, {plan.points(), plan.block, 2},
-                    {2 * plan.block, 2, 1});
+    measures = viewOf(kernel, scratch, last, {plan.points(), plan.block, 2},
+                      {2 * plan.block, 2, 1});
 }
 
 //===----------------------------------------------------------------------===//
@@ -373,27 +373,20 @@ void WinogradEmitter::measureTiles(Value point, Value tiles) {
       return vector::LoadOp::create(b, loc, VectorType::get(width, element),
                                     inputs, ValueRange{point, tile, place});
     };
-    auto remember = [&](Value subtracted, Value back) {
-      Value values[] = {subtracted, back};
-      for (auto [number, value] : llvm::enumerate(values))
-        memref::StoreOp::create(
-            b, loc, value, measures,
-            ValueRange{point, tile, kernel.index(int64_t(number))});
-    };
+    Value place[] = {point, tile};
     PairedTiles::Measures ofTile = pairs.measure(load);
-    Value one = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(1));
     auto branch = scf::IfOp::create(b, loc, pairs.isLikeWeights(ofTile),
                                     /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    remember(ofTile.pairs, one);
+    pairs.storeFacts(pairs.factsOf(ofTile), measures, place);
     b.setInsertionPointToStart(branch.elseBlock());
-    auto [subtracted, back] =
-        pairs.scaleRow(load, [&](Value vector, Value place) {
+    PairedTiles::Facts scaled =
+        pairs.scaleRow(load, [&](Value vector, Value channel) {
           vector::StoreOp::create(b, loc, vector, inputs,
-                                  ValueRange{point, tile, place});
+                                  ValueRange{point, tile, channel});
         });
-    remember(subtracted, back);
+    pairs.storeFacts(scaled, measures, place);
   });
 }
 
@@ -483,16 +476,11 @@ SmallVector<Value> WinogradEmitter::sumsOfPairs(Value point, Value panel,
       });
   Value behind = kernel.index(plan.pieceChannels() + rowsBehindPaired - 1);
   for (unsigned i = 0; i < rows; ++i) {
-    auto measure = [&](int64_t number) -> Value {
-      return memref::LoadOp::create(
-          b, loc, measures,
-          ValueRange{point, plus(row, i), kernel.index(number)});
-    };
-    Value subtracted = measure(0), back = measure(1);
+    Value place[] = {point, plus(row, i)};
+    PairedTiles::Facts ofSums = pairs.loadFacts(measures, place);
     for (unsigned j = 0; j < vectors; ++j) {
       Value &sum = sums[i * vectors + j];
-      sum = pairs.complete(sum, weightsAt(point, panel, behind, j), subtracted,
-                           back);
+      sum = pairs.complete(sum, weightsAt(point, panel, behind, j), ofSums);
     }
   }
   return sums;

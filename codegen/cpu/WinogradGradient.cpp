@@ -62,15 +62,16 @@ void GradientEmitter::layOut() {
       kernel.addScratch(element, plan.blockElements(), parts);
   if (plan.groups > 1 && kernel.hasParts())
     kernel.allowTurns(2, parts);
-  inputs =
-      view(scratch, begin, {plan.points(), plan.block, plan.pieceChannels()},
-           {plan.inputStride(), plan.rowStride(plan.pieceChannels()), 1});
-  slopes = view(scratch, plus(begin, plan.points() * plan.inputStride()),
-                {plan.points(), plan.block, plan.columns()},
-                {plan.slopeStride(), plan.rowStride(plan.columns()), 1});
+  inputs = viewOf(
+      kernel, scratch, begin, {plan.points(), plan.block, plan.pieceChannels()},
+      {plan.inputStride(), plan.rowStride(plan.pieceChannels()), 1});
+  slopes =
+      viewOf(kernel, scratch, plus(begin, plan.points() * plan.inputStride()),
+             {plan.points(), plan.block, plan.columns()},
+             {plan.slopeStride(), plan.rowStride(plan.columns()), 1});
   Value memory = kernel.addSharedScratch(element, plan.sumElements());
-  sums = view(
-      memory, kernel.index(0),
+  sums = viewOf(
+      kernel, memory, kernel.index(0),
       {plan.groups, plan.points(), plan.pieceChannels(), plan.columns()},
       {plan.points() * plan.sumStride(), plan.sumStride(), plan.columns(), 1});
 }

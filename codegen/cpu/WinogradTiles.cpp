@@ -54,16 +54,6 @@ void WindowTiles::emitTurn(int64_t number, Range range,
   });
 }
 
-Value WindowTiles::view(Value scratch, Value begin, ArrayRef<int64_t> sizes,
-                        ArrayRef<int64_t> strides) {
-  auto layout =
-      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
-  return memref::ReinterpretCastOp::create(
-      b, loc, MemRefType::get(sizes, element, layout), scratch,
-      OpFoldResult(begin), getAsIndexOpFoldResult(b.getContext(), sizes),
-      getAsIndexOpFoldResult(b.getContext(), strides));
-}
-
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//

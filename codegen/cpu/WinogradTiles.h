@@ -36,10 +36,6 @@ protected:
   void emitTurn(int64_t number, Range range,
                 llvm::function_ref<void(Range)> step);
 
-  /// `sizes` and `strides` of `scratch`, from `begin` on.
-  Value view(Value scratch, Value begin, llvm::ArrayRef<int64_t> sizes,
-             llvm::ArrayRef<int64_t> strides);
-
   Value allTiles();
   /// Tiles are numbered image by image, row by row.
   TileCorner cornerOf(Value tile);
