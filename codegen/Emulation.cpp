@@ -9,6 +9,7 @@
 
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -102,6 +103,72 @@ static void defineBodies(Module &module) {
   (void)failed;
 }
 
+/// What the instruction `name` leaves in `last`, the operand that it writes.
+static Value *compute(IRBuilder<> &b, StringRef name, Value *first,
+                      Value *second, Value *last) {
+  if (name == "vaddps")
+    return b.CreateFAdd(second, first);
+  if (name == "vsubps")
+    return b.CreateFSub(second, first);
+  if (name == "vfnmadd231ps")
+    second = b.CreateFNeg(second);
+  else
+    assert(name == "vfmadd231ps" && "an instruction that nobody emulates");
+  return b.CreateIntrinsic(Intrinsic::fma, last->getType(),
+                           {first, second, last});
+}
+
+/// Instructions with three operands, the last of which they write, in inline
+/// assembly (codegen/cpu/PairedTiles.cpp): `$n` is a result or, behind those,
+/// an argument, `$n{1toN}` the number there for all lanes. The last argument is
+/// what the first result begins as.
+static void emulateAssembly(CallInst &call, StringRef text) {
+  IRBuilder<> b(&call);
+  auto *results = dyn_cast<StructType>(call.getType());
+  Type *type = results ? results->getElementType(0) : call.getType();
+  SmallVector<Value *> values(results ? results->getNumElements() : 1);
+  values.front() = call.getArgOperand(call.arg_size() - 1);
+  append_range(values, call.args());
+  auto numberOf = [](StringRef operand) {
+    unsigned number = 0;
+    operand.trim().drop_front().consumeInteger(10, number);
+    return number;
+  };
+  auto read = [&](StringRef operand) -> Value * {
+    Value *value = values[numberOf(operand)];
+    if (!operand.contains("{1to"))
+      return value;
+    return b.CreateVectorSplat(cast<VectorType>(type)->getElementCount(),
+                               b.CreateLoad(type->getScalarType(), value));
+  };
+  SmallVector<StringRef> lines, operands;
+  text.split(lines, "\n\t");
+  for (StringRef line : lines) {
+    auto [name, rest] = line.split(' ');
+    operands.clear();
+    rest.split(operands, ',');
+    Value *&written = values[numberOf(operands[2])];
+    written = compute(b, name, read(operands[0]), read(operands[1]), written);
+  }
+  Value *result = values.front();
+  if (results) {
+    result = PoisonValue::get(results);
+    for (unsigned i = 0; i < results->getNumElements(); ++i)
+      result = b.CreateInsertValue(result, values[i], i);
+  }
+  call.replaceAllUsesWith(result);
+  call.eraseFromParent();
+}
+
+/// All of it, but for what is empty.
+static void emulateAssembly(Function &function) {
+  for (Instruction &instruction : make_early_inc_range(instructions(function)))
+    if (auto *call = dyn_cast<CallInst>(&instruction))
+      if (auto *assembly = dyn_cast<InlineAsm>(call->getCalledOperand());
+          assembly && !assembly->getAsmString().empty())
+        emulateAssembly(*call, assembly->getAsmString());
+}
+
 /// The nearest bf16, as `passes/RoundToBf16` has it: LLVM would call a library.
 static Value *roundToBf16(IRBuilder<> &b, Value *number, Type *type) {
   Type *i32 = number->getType()->getWithNewType(b.getInt32Ty());
@@ -144,6 +211,9 @@ void emulateMissing(Module &module, const TargetMachine &machine) {
   }
   if (any)
     defineBodies(module);
+  if (!has("+avx512vl"))
+    for (Function &function : module)
+      emulateAssembly(function);
   if (!has("+avx512bf16"))
     for (Function &function : module)
       emulateRounding(function);

@@ -404,10 +404,7 @@ static Error takeShape(Target &target, const Target &shape) {
     return refuse("conversions of f16");
   target.emulatesTiles =
       shape.dots == DotUnit::Tiles && target.dots != DotUnit::Tiles;
-  bool hasAvx512 = target.avx512;
   static_cast<CodeShape &>(target) = shape;
-  // Products in pairs are instructions by name, which nothing emulates.
-  target.sumsBeside &= hasAvx512;
   target.shape = shape.description();
   return Error::success();
 }

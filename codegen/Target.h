@@ -62,7 +62,7 @@ struct Target : CodeShape {
 /// `SHAPE@MACHINE`, two of them, is the code that passes and emitters make for
 /// SHAPE, with its vectors and registers, as LLVM generates it for MACHINE:
 /// what tests the code of machines that are not there. Instructions that
-/// MACHINE lacks are emulated, but for products in pairs, which it has not then.
+/// MACHINE lacks are emulated.
 llvm::Expected<Target> parseTarget(llvm::StringRef name, bool optimize);
 
 /// The same for several, of which a program chooses: x86-64 levels with commas

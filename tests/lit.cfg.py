@@ -81,11 +81,8 @@ if qemu_x86_64 and os.uname().machine == "x86_64":
 # Whether code in the shape of a larger machine runs here, see DEBUGGING.md.
 if os.path.exists("/proc/cpuinfo"):
     with open("/proc/cpuinfo") as cpus:
-        flags = set(cpus.read().split())
-        if {"avx2", "bmi2", "f16c", "fma", "movbe"} <= flags:
+        if {"avx2", "bmi2", "f16c", "fma", "movbe"} <= set(cpus.read().split()):
             config.available_features.add("x86-64-v3")
-        if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags:
-            config.available_features.add("x86-64-v4")
 if aarch64_cc and qemu_aarch64:
     config.available_features.add("qemu-aarch64")
 # Larger models than a repository should hold, where they lie beside it.

@@ -59,8 +59,6 @@ TEST(ParseTarget, KnowsWhoseVectorsAreComputedInHalves) {
   EXPECT_TRUE(parse("x86_64-linux-gnu,znver4").sumsBeside);
   EXPECT_FALSE(parse("x86_64-linux-gnu,znver5").sumsBeside);
   EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").sumsBeside);
-  EXPECT_TRUE(parse("x86_64-linux-gnu,znver4@x86-64-v4").sumsBeside);
-  EXPECT_FALSE(parse("x86_64-linux-gnu,znver4@x86-64-v3").sumsBeside);
 }
 
 TEST(ParseTarget, KnowsWhereOneRunOfWeightsIsEnough) {
