@@ -118,47 +118,65 @@ static Value *compute(IRBuilder<> &b, StringRef name, Value *first,
                            {first, second, last});
 }
 
+namespace {
 /// Instructions with three operands, the last of which they write, in inline
-/// assembly (codegen/cpu/PairedTiles.cpp): `$n` is a result or, behind those,
-/// an argument, `$n{1toN}` the number there for all lanes. The last argument is
-/// what the first result begins as.
-static void emulateAssembly(CallInst &call, StringRef text) {
-  IRBuilder<> b(&call);
-  auto *results = dyn_cast<StructType>(call.getType());
-  Type *type = results ? results->getElementType(0) : call.getType();
-  SmallVector<Value *> values(results ? results->getNumElements() : 1);
-  values.front() = call.getArgOperand(call.arg_size() - 1);
-  append_range(values, call.args());
-  auto numberOf = [](StringRef operand) {
-    unsigned number = 0;
-    operand.trim().drop_front().consumeInteger(10, number);
-    return number;
-  };
-  auto read = [&](StringRef operand) -> Value * {
-    Value *value = values[numberOf(operand)];
-    if (!operand.contains("{1to"))
-      return value;
-    return b.CreateVectorSplat(cast<VectorType>(type)->getElementCount(),
-                               b.CreateLoad(type->getScalarType(), value));
-  };
-  SmallVector<StringRef> lines, operands;
-  text.split(lines, "\n\t");
-  for (StringRef line : lines) {
-    auto [name, rest] = line.split(' ');
-    operands.clear();
-    rest.split(operands, ',');
-    Value *&written = values[numberOf(operands[2])];
-    written = compute(b, name, read(operands[0]), read(operands[1]), written);
+/// assembly (codegen/cpu/PairedTiles.cpp). `$n` is a result or, behind those,
+/// an argument, the last of which are what results begin as; `D($n){1toN}` is
+/// the number D bytes behind an address, for N lanes; others are names of
+/// registers.
+class Assembly {
+public:
+  explicit Assembly(CallInst &call) : call(call), b(&call) {
+    auto *type = dyn_cast<StructType>(call.getType());
+    results = type ? type->getNumElements() : 1;
+    auto add = [&](Value *value) { operand(operands.size()) = value; };
+    for_each(drop_begin(call.args(), call.arg_size() - results), add);
+    for_each(call.args(), add);
   }
-  Value *result = values.front();
-  if (results) {
-    result = PoisonValue::get(results);
-    for (unsigned i = 0; i < results->getNumElements(); ++i)
-      result = b.CreateInsertValue(result, values[i], i);
+
+  void replace(StringRef text) {
+    SmallVector<StringRef> lines, names;
+    text.split(lines, "\n\t");
+    for (StringRef line : lines) {
+      auto [name, rest] = line.split(' ');
+      names.clear();
+      rest.split(names, ", ");
+      Value *first = read(names[0]), *second = read(names[1]);
+      Value *&written = operands[names[2]];
+      written = compute(b, name, first, second, written);
+    }
+    Value *result = operand(0);
+    if (call.getType()->isStructTy()) {
+      result = PoisonValue::get(call.getType());
+      for (unsigned number = 0; number < results; ++number)
+        result = b.CreateInsertValue(result, operand(number), number);
+    }
+    call.replaceAllUsesWith(result);
+    call.eraseFromParent();
   }
-  call.replaceAllUsesWith(result);
-  call.eraseFromParent();
-}
+
+private:
+  Value *&operand(unsigned number) {
+    return operands["$" + std::to_string(number)];
+  }
+
+  Value *read(StringRef name) {
+    unsigned offset = 0, lanes = 0;
+    if (name.consumeInteger(10, offset))
+      return operands.lookup(name);
+    auto [address, rest] = name.drop_front().split("){1to");
+    rest.consumeInteger(10, lanes);
+    Value *place =
+        b.CreateConstGEP1_64(b.getInt8Ty(), operands.lookup(address), offset);
+    return b.CreateVectorSplat(lanes, b.CreateLoad(b.getFloatTy(), place));
+  }
+
+  CallInst &call;
+  IRBuilder<> b;
+  unsigned results;
+  StringMap<Value *> operands;
+};
+} // namespace
 
 /// All of it, but for what is empty.
 static void emulateAssembly(Function &function) {
@@ -166,7 +184,7 @@ static void emulateAssembly(Function &function) {
     if (auto *call = dyn_cast<CallInst>(&instruction))
       if (auto *assembly = dyn_cast<InlineAsm>(call->getCalledOperand());
           assembly && !assembly->getAsmString().empty())
-        emulateAssembly(*call, assembly->getAsmString());
+        Assembly(*call).replace(assembly->getAsmString());
 }
 
 /// The nearest bf16, as `passes/RoundToBf16` has it: LLVM would call a library.

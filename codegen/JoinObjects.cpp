@@ -226,8 +226,9 @@ Error Joiner::addSymbols(const File &file, const SectionHeader &table,
   for (auto [index, entry] : enumerate(*entries)) {
     uint16_t section = entry.st_shndx;
     bool isSpecial = section == SHN_UNDEF || section >= SHN_LORESERVE;
-    // Of the files that the code came from nothing can be said.
-    if (index == 0 || entry.getType() == STT_FILE)
+    // One file is said to be what all code came from, or linkers would say the
+    // name of the object, which may be a temporary one.
+    if (index == 0 || (entry.getType() == STT_FILE && !symbols.empty()))
       continue;
     if (isSpecial && section != SHN_UNDEF && section != SHN_ABS)
       return createStringError("a symbol of an object to be joined is in the "

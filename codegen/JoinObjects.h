@@ -37,10 +37,10 @@ struct ObjectPart {
 /// Writes one relocatable ELF object with all that `objects` define, like
 /// `ld -r`: sections of the same name and kind are joined in the order of the
 /// objects. A hidden symbol that is defined in one and used in others becomes
-/// local. The bytes of `data` go to the stream as they are, without a copy in
-/// memory. The output depends on nothing but the arguments. Objects are those
-/// that LLVM emits for one 64-bit little-endian target; errors name what is
-/// different.
+/// local. The file that the first one names is the only one that is named. The
+/// bytes of `data` go to the stream as they are, without a copy in memory. The
+/// output depends on nothing but the arguments. Objects are those that LLVM
+/// emits for one 64-bit little-endian target; errors name what is different.
 llvm::Error joinObjects(llvm::ArrayRef<ObjectPart> objects,
                         llvm::ArrayRef<DataSection> data,
                         llvm::raw_ostream &stream);

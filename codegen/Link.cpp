@@ -8,6 +8,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/xxhash.h"
 #include "llvm/TargetParser/Host.h"
 
 using namespace llvm;
@@ -182,6 +183,29 @@ static Error runProgram(ArrayRef<std::string> command) {
   return createStringError(command[0] + " failed: " + problem);
 }
 
+/// The option that gives what is linked an identity: a hash of `object` and of
+/// what else it is made from. Linkers, left to themselves, hash all that they
+/// have written with SHA-1, which takes longer than to link large weights.
+static Expected<std::string> buildId(StringRef object,
+                                     ArrayRef<StringRef> others) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(
+      object, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!file)
+    return aboutFile(errorCodeToError(file.getError()), object);
+  std::string hashes;
+  auto add = [&](StringRef bytes) {
+    XXH128_hash_t hash = xxh3_128bits(arrayRefFromStringRef(bytes));
+    for (uint64_t half : {hash.high64, hash.low64})
+      hashes += utohexstr(half, /*LowerCase=*/true, /*Width=*/16);
+  };
+  add((*file)->getBuffer());
+  for (StringRef other : others)
+    add(other);
+  std::string all = std::exchange(hashes, "--build-id=0x");
+  add(all);
+  return hashes;
+}
+
 Error linkShared(StringRef path, StringRef soname, StringRef object,
                  const Target &target) {
   const Triple &triple = target.machine->getTargetTriple();
@@ -192,15 +216,18 @@ Error linkShared(StringRef path, StringRef soname, StringRef object,
     return createStringError("no linker found for " + triple.str() +
                              ": looked for " + join(compilers, ", ") +
                              ", ld.lld-22 and ld.lld");
+  Expected<std::string> id = buildId(object, soname);
+  if (!id)
+    return id.takeError();
   std::vector<std::string> command = {compiler ? *compiler : *linker, "-shared",
                                       "-o", path.str(), object.str()};
   if (compiler)
     // libm only where -O0 code calls it.
     // A name may have a comma, which would end it behind -Wl.
     llvm::append_values(command, "-Xlinker", "-soname", "-Xlinker",
-                        soname.str(), "-Wl,--as-needed", "-lm");
+                        soname.str(), "-Wl," + *id, "-Wl,--as-needed", "-lm");
   else
-    llvm::append_values(command, "-soname", soname.str());
+    llvm::append_values(command, "-soname", soname.str(), *id);
   return runProgram(command);
 }
 
@@ -250,17 +277,24 @@ Error linkProgram(StringRef path, StringRef name, int threads, StringRef object,
       {"keratin/hooks.h", embeddedHooksHeader},
       {"keratin/runtime.h", embeddedRuntimeHeader},
       {"keratin/status.h", embeddedStatusHeader}};
-  for (auto [name, text] : files)
+  std::string threadCount = std::to_string(threads);
+  SmallVector<StringRef> contents = {name, threadCount};
+  for (auto [name, text] : files) {
     if (Error error = sources.write(name, text))
       return error;
+    contents.push_back(text);
+  }
+  Expected<std::string> id = buildId(object, contents);
+  if (!id)
+    return id.takeError();
   std::string directory = sources.path.str().str();
   return runProgram({*compiler, "-std=c11", "-O2", "-pthread", "-I" + directory,
                      ("-DKERATIN_MODEL=" + name + "_model_info").str(),
-                     "-DKERATIN_THREADS=" + std::to_string(threads),
-                     directory + "/Main.c", directory + "/Pool.c",
-                     directory + "/Cpus.c", directory + "/Hash.c",
-                     directory + "/Pages.c", directory + "/Weights.c",
-                     object.str(), "-o", path.str(), "-lm"});
+                     "-DKERATIN_THREADS=" + threadCount, directory + "/Main.c",
+                     directory + "/Pool.c", directory + "/Cpus.c",
+                     directory + "/Hash.c", directory + "/Pages.c",
+                     directory + "/Weights.c", object.str(), "-o", path.str(),
+                     "-Wl," + *id, "-lm"});
 }
 
 } // namespace keratin

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -351,105 +352,132 @@ Value PairedTiles::behind(Value address, Value element) {
                              ArrayRef<LLVM::GEPArg>{number});
 }
 
-/// Where element `place` of row `number` is behind `rows`, an address.
-Value PairedTiles::elementAt(const Tile &tile, Value rows, unsigned number,
-                             int64_t place) {
-  int64_t offset = number * tile.stride + place;
-  return LLVM::GEPOp::create(b, loc, rows.getType(), b.getF32Type(), rows,
-                             ArrayRef<LLVM::GEPArg>{int32_t(offset)});
-}
+namespace {
+/// What changes the sums of a tile, as one piece of assembly. Of instructions
+/// that it may order a compiler reads elements once for several of them, or
+/// puts off what is to be done with them, and runs out of registers; and one
+/// piece is compiled in a fraction of the time of a hundred.
+class TileAssembly {
+public:
+  /// Elements are those at `rows`, an address, and behind it.
+  TileAssembly(Kernel &kernel, const PairedTiles::Tile &tile, Value rows,
+               PairedTiles::Values &sums)
+      : kernel(kernel), tile(tile), sums(sums), inputs{rows} {}
 
-/// Some instructions in this order, the last of which leaves its result in the
-/// first operand of all. A compiler reads elements once for several of them, or
-/// puts off what is to be done with them, and runs out of registers. `{1toN}`
-/// is an element for all lanes of the last operand.
-static Value inOrder(Kernel &kernel, StringRef instructions,
-                     StringRef constraints, ArrayRef<Value> operands,
-                     unsigned temporaries) {
-  OpBuilder &b = kernel.builder();
-  auto vector = cast<VectorType>(operands.back().getType());
-  Type result = vector;
-  if (temporaries != 0)
-    result = LLVM::LLVMStructType::getLiteral(
-        b.getContext(), SmallVector<Type>(temporaries + 1, vector));
-  SmallVector<Attribute> attributes;
-  for (Value operand : operands) {
-    SmallVector<NamedAttribute> named;
-    if (isa<LLVM::LLVMPointerType>(operand.getType()))
-      named.push_back(
-          b.getNamedAttr(LLVM::InlineAsmOp::getElementTypeAttrName(),
-                         TypeAttr::get(b.getF32Type())));
-    attributes.push_back(b.getDictionaryAttr(named));
+  /// The name of a vector of weights, one more input.
+  std::string weights(Value vector) {
+    inputs.push_back(vector);
+    return operand(sums.size() + inputs.size() - 1);
   }
-  std::string text = instructions.str();
-  std::string lanes = "1to" + std::to_string(vector.getNumElements());
-  for (size_t at = 0; (at = text.find("1toN", at)) != std::string::npos;)
-    text.replace(at, 4, lanes);
-  Value results = LLVM::InlineAsmOp::create(
-                      b, kernel.loc(), result, operands, text, constraints,
-                      /*has_side_effects=*/false, /*is_align_stack=*/false,
-                      LLVM::TailCallKind::None, /*asm_dialect=*/{},
-                      b.getArrayAttr(attributes))
-                      .getRes();
-  if (temporaries == 0)
-    return results;
-  return LLVM::ExtractValueOp::create(b, kernel.loc(), results,
-                                      ArrayRef<int64_t>{0});
-}
 
-/// `sum` plus the products of two elements with their weights, of which one
-/// multiplication has so much more than is subtracted in the end.
-Value PairedTiles::addPair(Value sum, Value first, Value second, Value weight,
-                           Value other, bool isMinus) {
-  return inOrder(kernel,
-                 isMinus ? "vsubps $3{1toN}, $6, $1\n\t"
-                           "vsubps $4{1toN}, $5, $2\n\t"
-                           "vfnmadd231ps $1, $2, $0"
-                         : "vaddps $3{1toN}, $6, $1\n\t"
-                           "vaddps $4{1toN}, $5, $2\n\t"
-                           "vfmadd231ps $1, $2, $0",
-                 "=v,=&v,=&v,*m,*m,v,v,0", {first, second, weight, other, sum},
-                 /*temporaries=*/2);
-}
+  /// Adds the products of two elements with their weights to a sum, of which
+  /// one multiplication has so much more than is subtracted in the end.
+  void addPair(size_t number, int64_t place, StringRef weight, StringRef other,
+               bool isMinus) {
+    StringRef add = isMinus ? "vsubps" : "vaddps";
+    std::string left = temporary(number, 0), right = temporary(number, 1);
+    line(add, element(number, place), other, left);
+    line(add, element(number, place + 1), weight, right);
+    line(isMinus ? "vfnmadd231ps" : "vfmadd231ps", left, right,
+         operand(number));
+  }
 
-Value PairedTiles::addProduct(Value sum, Value element, Value weight) {
-  return inOrder(kernel, "vfmadd231ps $1{1toN}, $2, $0", "=v,*m,v,0",
-                 {element, weight, sum}, /*temporaries=*/0);
-}
+  void addProduct(size_t number, int64_t place, StringRef weight) {
+    line("vfmadd231ps", element(number, place), weight, operand(number));
+  }
+
+  /// Replaces the sums by what the instructions make of them.
+  void emit() {
+    OpBuilder &b = kernel.builder();
+    PairedTiles::Values operands = inputs;
+    append_range(operands, sums);
+    SmallVector<StringRef> constraints(sums.size(), "=v");
+    constraints.push_back("r");
+    constraints.append(inputs.size() - 1, "v");
+    SmallVector<std::string> numbers;
+    for (size_t number = 0; number < sums.size(); ++number)
+      numbers.push_back(std::to_string(number));
+    constraints.append(numbers.begin(), numbers.end());
+    constraints.append({"~{zmm30}", "~{zmm31}", "~{memory}"});
+    Type result = sums.front().getType();
+    if (sums.size() != 1)
+      result = LLVM::LLVMStructType::getLiteral(
+          b.getContext(), llvm::to_vector(ValueRange(sums).getTypes()));
+    Value all = LLVM::InlineAsmOp::create(
+                    b, kernel.loc(), result, operands, text,
+                    llvm::join(constraints, ","), /*has_side_effects=*/false,
+                    /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                    /*asm_dialect=*/{}, /*operand_attrs=*/{})
+                    .getRes();
+    for (auto [number, sum] : llvm::enumerate(sums))
+      sum = sums.size() == 1 ? all
+                             : LLVM::ExtractValueOp::create(
+                                   b, kernel.loc(), all, int64_t(number));
+  }
+
+private:
+  unsigned lanesOf(size_t number) const {
+    return tile.lanes[number % tile.lanes.size()];
+  }
+  static std::string operand(size_t number) {
+    return "$" + std::to_string(number);
+  }
+  /// A register beside those of sums and weights (rowsOfPairedTile), as wide as
+  /// the sum.
+  std::string temporary(size_t number, unsigned which) const {
+    bool isWhole = lanesOf(number) == 16;
+    return (isWhole ? "%zmm" : "%ymm") + std::to_string(30 + which);
+  }
+  /// An element of the row of the sum, in all lanes.
+  std::string element(size_t number, int64_t place) const {
+    auto row = int64_t(number / tile.lanes.size());
+    int64_t offset = (row * tile.stride + place) * int64_t(sizeof(float));
+    return std::to_string(offset) + "(" + operand(sums.size()) + "){1to" +
+           std::to_string(lanesOf(number)) + "}";
+  }
+  void line(StringRef name, StringRef first, StringRef second, StringRef last) {
+    if (!text.empty())
+      text += "\n\t";
+    text += (name + " " + first + ", " + second + ", " + last).str();
+  }
+
+  Kernel &kernel;
+  const PairedTiles::Tile &tile;
+  PairedTiles::Values &sums;
+  PairedTiles::Values inputs;
+  std::string text;
+};
+} // namespace
 
 /// Adds the products of a step. Sums of pairs come beside products as they are,
 /// so that neither kind of unit waits: a row has its product a little later
 /// than its pair.
-void PairedTiles::addStep(const Tile &tile, Value rows, Value step,
-                          Weights weights, Values &sums) {
+void PairedTiles::addStep(const Tile &tile, Value step, Weights weights,
+                          Values &sums) {
   constexpr size_t later = 4;
   size_t vectors = tile.lanes.size();
+  Value rows = behind(tile.rows, step);
   for (int64_t half : {0, 1}) {
     int64_t first = 2 * half, single = 4 + half;
+    TileAssembly assembly(kernel, tile, rows, sums);
     auto weightsOf = [&](int64_t number) {
-      Values all;
+      SmallVector<std::string> names;
       for (unsigned vector = 0; vector < vectors; ++vector)
-        all.push_back(weights(plus(step, number), vector));
-      return all;
+        names.push_back(assembly.weights(weights(plus(step, number), vector)));
+      return names;
     };
-    Values ofFirst = weightsOf(first), ofSecond = weightsOf(first + 1);
-    Values ofSingle = weightsOf(single);
+    SmallVector<std::string> ofFirst = weightsOf(first);
+    SmallVector<std::string> ofSecond = weightsOf(first + 1);
+    SmallVector<std::string> ofSingle = weightsOf(single);
     for (size_t turn = 0; turn < sums.size() + later; ++turn) {
-      if (turn < sums.size()) {
-        auto row = unsigned(turn / vectors);
-        sums[turn] = addPair(sums[turn], elementAt(tile, rows, row, first),
-                             elementAt(tile, rows, row, first + 1),
-                             ofFirst[turn % vectors], ofSecond[turn % vectors],
-                             /*isMinus=*/half == 1);
-      }
-      if (turn >= later) {
-        size_t number = turn - later;
-        auto row = unsigned(number / vectors);
-        sums[number] =
-            addProduct(sums[number], elementAt(tile, rows, row, single),
-                       ofSingle[number % vectors]);
-      }
+      if (turn < sums.size())
+        assembly.addPair(turn, first, ofFirst[turn % vectors],
+                         ofSecond[turn % vectors], /*isMinus=*/half == 1);
+      if (turn >= later)
+        assembly.addProduct(turn - later, single,
+                            ofSingle[(turn - later) % vectors]);
     }
+    assembly.emit();
   }
 }
 
@@ -463,23 +491,23 @@ PairedTiles::multiply(const Tile &tile, Weights weights,
       start.push_back(row == 0 ? weights(kernel.index(depth), vector)
                                : start[vector]);
   int64_t inPairs = depth / stepOfPairs * stepOfPairs;
-  Values sums = emitLoop(
-      b, loc, kernel.index(0), kernel.index(inPairs), kernel.index(stepOfPairs),
-      start, [&](Value step, ValueRange before) {
-        Values after(before);
-        beside(step);
-        addStep(tile, behind(tile.rows, step), step, weights, after);
-        return after;
-      });
+  Values sums = emitLoop(b, loc, kernel.index(0), kernel.index(inPairs),
+                         kernel.index(stepOfPairs), start,
+                         [&](Value step, ValueRange before) {
+                           Values after(before);
+                           beside(step);
+                           addStep(tile, step, weights, after);
+                           return after;
+                         });
   for (int64_t number = inPairs; number < depth; ++number) {
-    Value place = kernel.index(number), elements = behind(tile.rows, place);
-    for (unsigned vector = 0; vector < vectors; ++vector) {
-      Value factors = weights(place, vector);
-      for (unsigned row = 0; row < tile.height; ++row) {
-        Value &sum = sums[row * vectors + vector];
-        sum = addProduct(sum, elementAt(tile, elements, row, 0), factors);
-      }
-    }
+    Value place = kernel.index(number);
+    TileAssembly assembly(kernel, tile, behind(tile.rows, place), sums);
+    SmallVector<std::string> factors;
+    for (unsigned vector = 0; vector < vectors; ++vector)
+      factors.push_back(assembly.weights(weights(place, vector)));
+    for (size_t sum = 0; sum < sums.size(); ++sum)
+      assembly.addProduct(sum, 0, factors[sum % vectors]);
+    assembly.emit();
   }
   return sums;
 }

@@ -126,12 +126,7 @@ private:
   Value spread(Value scalar, mlir::Type vector);
   void addVector(Value vector, Value whole, unsigned number, Values &sums);
   Value joinLanes(Value vector);
-  Value elementAt(const Tile &tile, Value rows, unsigned number, int64_t place);
-  Value addPair(Value sum, Value first, Value second, Value weight, Value other,
-                bool isMinus);
-  Value addProduct(Value sum, Value element, Value weight);
-  void addStep(const Tile &tile, Value rows, Value step, Weights weights,
-               Values &sums);
+  void addStep(const Tile &tile, Value step, Weights weights, Values &sums);
 
   Kernel &kernel;
   mlir::OpBuilder &b;
