@@ -183,27 +183,41 @@ static Error runProgram(ArrayRef<std::string> command) {
   return createStringError(command[0] + " failed: " + problem);
 }
 
+static std::string hashOf(StringRef bytes) {
+  XXH128_hash_t hash = xxh3_128bits(arrayRefFromStringRef(bytes));
+  return utohexstr(hash.high64, /*LowerCase=*/true, /*Width=*/16) +
+         utohexstr(hash.low64, /*LowerCase=*/true, /*Width=*/16);
+}
+
+/// Hashes of the parts of a file, each of which is in memory in its turn.
+static Expected<std::string> hashesOfFile(StringRef path) {
+  constexpr uint64_t part = 4 << 20;
+  uint64_t size = 0;
+  std::error_code code = sys::fs::file_size(path, size);
+  std::string hashes;
+  for (uint64_t at = 0; at < size && !code; at += part) {
+    ErrorOr<std::unique_ptr<MemoryBuffer>> bytes =
+        MemoryBuffer::getFileSlice(path, std::min(part, size - at), at);
+    code = bytes.getError();
+    if (bytes)
+      hashes += hashOf((*bytes)->getBuffer());
+  }
+  if (code)
+    return aboutFile(errorCodeToError(code), path);
+  return hashes;
+}
+
 /// The option that gives what is linked an identity: a hash of `object` and of
 /// what else it is made from. Linkers, left to themselves, hash all that they
 /// have written with SHA-1, which takes longer than to link large weights.
 static Expected<std::string> buildId(StringRef object,
                                      ArrayRef<StringRef> others) {
-  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(
-      object, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!file)
-    return aboutFile(errorCodeToError(file.getError()), object);
-  std::string hashes;
-  auto add = [&](StringRef bytes) {
-    XXH128_hash_t hash = xxh3_128bits(arrayRefFromStringRef(bytes));
-    for (uint64_t half : {hash.high64, hash.low64})
-      hashes += utohexstr(half, /*LowerCase=*/true, /*Width=*/16);
-  };
-  add((*file)->getBuffer());
+  Expected<std::string> hashes = hashesOfFile(object);
+  if (!hashes)
+    return hashes.takeError();
   for (StringRef other : others)
-    add(other);
-  std::string all = std::exchange(hashes, "--build-id=0x");
-  add(all);
-  return hashes;
+    *hashes += hashOf(other);
+  return "--build-id=0x" + hashOf(*hashes);
 }
 
 Error linkShared(StringRef path, StringRef soname, StringRef object,
