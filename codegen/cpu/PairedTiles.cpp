@@ -391,14 +391,14 @@ public:
     OpBuilder &b = kernel.builder();
     PairedTiles::Values operands = inputs;
     append_range(operands, sums);
-    SmallVector<StringRef> constraints(sums.size(), "=v");
+    SmallVector<std::string> constraints(sums.size(), "=v");
     constraints.push_back("r");
     constraints.append(inputs.size() - 1, "v");
-    SmallVector<std::string> numbers;
     for (size_t number = 0; number < sums.size(); ++number)
-      numbers.push_back(std::to_string(number));
-    constraints.append(numbers.begin(), numbers.end());
-    constraints.append({"~{zmm30}", "~{zmm31}", "~{memory}"});
+      constraints.push_back(std::to_string(number));
+    for (StringRef number : temporaries)
+      constraints.push_back(("~{zmm" + number + "}").str());
+    constraints.push_back("~{memory}");
     Type result = sums.front().getType();
     if (sums.size() != 1)
       result = LLVM::LLVMStructType::getLiteral(
@@ -416,17 +416,19 @@ public:
   }
 
 private:
+  static constexpr StringLiteral temporaries[] = {"30", "31"};
+
   unsigned lanesOf(size_t number) const {
     return tile.lanes[number % tile.lanes.size()];
   }
   static std::string operand(size_t number) {
     return "$" + std::to_string(number);
   }
-  /// A register beside those of sums and weights (rowsOfPairedTile), as wide as
-  /// the sum.
+  /// One of two registers beside those of sums and weights (rowsOfPairedTile),
+  /// as wide as the sum.
   std::string temporary(size_t number, unsigned which) const {
-    bool isWhole = lanesOf(number) == 16;
-    return (isWhole ? "%zmm" : "%ymm") + std::to_string(30 + which);
+    StringRef kind = lanesOf(number) == 16 ? "%zmm" : "%ymm";
+    return (kind + temporaries[which]).str();
   }
   /// An element of the row of the sum, in all lanes.
   std::string element(size_t number, int64_t place) const {
