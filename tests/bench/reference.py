@@ -5,7 +5,7 @@
 Inputs are random, normal ones or whole numbers below the least input_dim of an
 embedding (or 8), one sample where the batch is open. A file input.npz that is
 there already is left. The outputs are computed in float64 from the same
-weights.
+weights, or, where TensorFlow has an op for float32 alone, as the model says.
 """
 
 import json
@@ -18,6 +18,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import ops
 
 
@@ -51,6 +52,10 @@ def in_float64(config):
     return "float64" if config == "float32" else config
 
 
+def outputs_of(model, arrays):
+    return model(arrays[0] if len(arrays) == 1 else arrays, training=False)
+
+
 def main():
     directory = sys.argv[1]
     path = os.path.join(directory, "model.keras")
@@ -58,15 +63,20 @@ def main():
     inputs = os.path.join(directory, "input.npz")
     if not os.path.exists(inputs):
         np.savez(inputs, **random_inputs(model))
-    arrays = [x.astype("float64") if x.dtype == np.float32 else x
-              for x in np.load(inputs).values()]
+    arrays = list(np.load(inputs).values())
 
     with zipfile.ZipFile(path) as archive:
         config = json.loads(archive.read("config.json"))
     keras.config.set_floatx("float64")
     exact = keras.saving.deserialize_keras_object(in_float64(config))
     exact.set_weights(model.get_weights())
-    outputs = exact(arrays[0] if len(arrays) == 1 else arrays, training=False)
+    try:
+        outputs = outputs_of(exact, [x.astype("float64") if x.dtype == np.float32
+                                     else x for x in arrays])
+    except tf.errors.InvalidArgumentError as error:
+        print("the reference is computed in float32:",
+              error.message.splitlines()[0], file=sys.stderr)
+        outputs = outputs_of(model, arrays)
     outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
     np.savez(os.path.join(directory, "reference.npz"),
              **{f"out_{i}": ops.convert_to_numpy(y) for i, y in enumerate(outputs)})
