@@ -356,7 +356,7 @@ namespace {
 /// What changes the sums of a tile, as one piece of assembly. Of instructions
 /// that it may order a compiler reads elements once for several of them, or
 /// puts off what is to be done with them, and runs out of registers; and one
-/// piece is compiled in a fraction of the time of a hundred.
+/// piece is compiled in a fraction of the time of one for each sum.
 class TileAssembly {
 public:
   /// Elements are those at `rows`, an address, and behind it.
@@ -403,9 +403,10 @@ public:
     if (sums.size() != 1)
       result = LLVM::LLVMStructType::getLiteral(
           b.getContext(), llvm::to_vector(ValueRange(sums).getTypes()));
+    // It reads memory behind an address, which is an effect to MLIR.
     Value all = LLVM::InlineAsmOp::create(
                     b, kernel.loc(), result, operands, text,
-                    llvm::join(constraints, ","), /*has_side_effects=*/false,
+                    llvm::join(constraints, ","), /*has_side_effects=*/true,
                     /*is_align_stack=*/false, LLVM::TailCallKind::None,
                     /*asm_dialect=*/{}, /*operand_attrs=*/{})
                     .getRes();

@@ -17,7 +17,7 @@
 // CHECK:         scf.for {{.+}} = %c0{{.*}} to %c4
 // CHECK:           scf.for {{.+}} = %c0{{.*}} to %c22{{.*}} step %c11
 // CHECK:             vector.load %[[W]]
-// CHECK:             llvm.inline_asm "vaddps 0(
+// CHECK:             llvm.inline_asm has_side_effects "vaddps 0(
 // CHECK:             vector.store {{.+}}, %[[SUMS]]
 // CHECK:         vector.load %[[SUMS]]
 // CHECK:         memref.load %[[FACTS]]

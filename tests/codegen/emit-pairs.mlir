@@ -20,11 +20,11 @@
 // CHECK:         vector.load %[[W]]{{.+}} : memref<4x98x32xf32>
 // CHECK:         scf.for
 // CHECK-COUNT-6:   vector.load %[[W]]
-// CHECK:           llvm.inline_asm "vaddps 0($24){1to16}, $27, %zmm30\0A\09vaddps 4($24){1to16}, $25, %zmm31\0A\09vfmadd231ps %zmm30, %zmm31, $0
+// CHECK:           llvm.inline_asm has_side_effects "vaddps 0($24){1to16}, $27, %zmm30\0A\09vaddps 4($24){1to16}, $25, %zmm31\0A\09vfmadd231ps %zmm30, %zmm31, $0
 // CHECK-SAME:      \0A\09vfmadd231ps 16($24){1to16}, $29, $0\0A\09
 // CHECK-SAME:      ~{memory}
 // CHECK-COUNT-6:   vector.load %[[W]]
-// CHECK:           llvm.inline_asm "vsubps 8($24){1to16}, $27, %zmm30\0A\09vsubps 12($24){1to16}, $25, %zmm31\0A\09vfnmadd231ps %zmm30, %zmm31, $0
+// CHECK:           llvm.inline_asm has_side_effects "vsubps 8($24){1to16}, $27, %zmm30\0A\09vsubps 12($24){1to16}, $25, %zmm31\0A\09vfnmadd231ps %zmm30, %zmm31, $0
 // CHECK-SAME:      \0A\09vfmadd231ps 20($24){1to16}, $29, $0\0A\09
 // OFF-LABEL: func private @product(
 // OFF-NOT:     vaddps
@@ -62,7 +62,7 @@ func.func @call(%x: tensor<24x96xf32>) -> tensor<24x128xf32> {
 // CHECK:         scf.if
 // CHECK:         } else {
 // CHECK:           vector.store
-// CHECK:         llvm.inline_asm "vaddps 0(
+// CHECK:         llvm.inline_asm has_side_effects "vaddps 0(
 // OFF-LABEL: func private @window(
 // OFF-SAME:    {{128x[0-9]+xf32}}
 // OFF-NOT:     vaddps
@@ -126,7 +126,7 @@ func.func @far(%x: tensor<1x14x14x1024xf32>) -> tensor<1x12x12x1024xf32> {
 // CHECK:             vector.load %[[ELEMENTS]]
 // CHECK:             vector.store
 // CHECK:         vector.shuffle
-// CHECK:         llvm.inline_asm "vaddps 0(
+// CHECK:         llvm.inline_asm has_side_effects "vaddps 0(
 // OFF-LABEL: func private @strided(
 // OFF-NOT:     vaddps
 func.func private @strided(%x: tensor<1x17x17x64xf32>, %g: tensor<3x3x64x128xf32> {ktn.constant}, %out: tensor<1x8x8x128xf32>) -> tensor<1x8x8x128xf32> attributes {ktn.kernel = "conv"} {
@@ -209,7 +209,7 @@ func.func @call(%x: tensor<1x106x32xf32>) -> tensor<1x35x128xf32> {
 // CHECK:         arith.mulf {{.+}} : vector<16xf32>
 // CHECK:         vector.store {{.+}}, %[[PANEL]]
 // CHECK:         arith.select {{.+}} : !llvm.ptr
-// CHECK:         llvm.inline_asm "vaddps 0(
+// CHECK:         llvm.inline_asm has_side_effects "vaddps 0(
 // OFF-LABEL: func private @of_inputs(
 // OFF-NOT:     vaddps
 func.func private @of_inputs(%x: tensor<192x96xf32>, %w: tensor<512x192xf32>, %out: tensor<96x512xf32>) -> tensor<96x512xf32> attributes {ktn.kernel = "matmul"} {
@@ -245,7 +245,7 @@ func.func @call(%x: tensor<192x96xf32>, %w: tensor<512x192xf32>) -> tensor<96x51
 // CHECK:           vector.store {{.+}}, %[[PANELS]]
 // CHECK:         scf.for
 // CHECK:           vector.shuffle
-// CHECK:           llvm.inline_asm "vaddps 0(
+// CHECK:           llvm.inline_asm has_side_effects "vaddps 0(
 func.func private @of_many_rows(%x: tensor<16384x96xf32>, %w: tensor<96x128xf32>, %out: tensor<16384x128xf32>) -> tensor<16384x128xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<16384x128xf32>) -> tensor<16384x128xf32>
