@@ -30,6 +30,7 @@ struct NamedInstruction {
 
 /// All that emitters and the vector mathematics name.
 static constexpr NamedInstruction namedInstructions[] = {
+    {"avx2.permps", "+avx2"},
     {"avx512.rcp14.ps.512", "+avx512f"},
     {"avx512.mask.reduce.ps.512", "+avx512dq"},
     {"avx512.mask.scalef.ps.512", "+avx512f"},

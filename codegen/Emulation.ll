@@ -54,6 +54,18 @@ define <16 x float> @emulated.avx512.mask.scalef.ps.512(
   ret <16 x float> %y
 }
 
+; The last three bits of a number say which element.
+define <8 x float> @emulated.avx2.permps(
+    <8 x float> %a, <8 x i32> %numbers) alwaysinline {
+  %table = alloca [8 x float], align 32
+  store <8 x float> %a, ptr %table, align 32
+  %last = and <8 x i32> %numbers, splat (i32 7)
+  %places = getelementptr float, ptr %table, <8 x i32> %last
+  %y = call <8 x float> @llvm.masked.gather.v8f32.v8p0(
+      <8 x ptr> %places, i32 4, <8 x i1> splat (i1 true), <8 x float> poison)
+  ret <8 x float> %y
+}
+
 ; Bit 4 of a number says which of the two, the bits before it which element.
 define <16 x float> @emulated.avx512.vpermi2var.ps.512(
     <16 x float> %a, <16 x i32> %numbers, <16 x float> %b) alwaysinline {
@@ -234,6 +246,8 @@ end:
 
 declare <16 x float> @llvm.floor.v16f32(<16 x float>)
 declare <16 x float> @llvm.fabs.v16f32(<16 x float>)
+declare <8 x float> @llvm.masked.gather.v8f32.v8p0(
+    <8 x ptr>, i32, <8 x i1>, <8 x float>)
 declare <16 x float> @llvm.masked.gather.v16f32.v16p0(
     <16 x ptr>, i32, <16 x i1>, <16 x float>)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)

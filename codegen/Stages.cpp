@@ -176,6 +176,7 @@ PipelineOptions pipelineOptions(const Target &target,
   result.rounding = target.rounding;
   result.avx512 = target.avx512;
   result.divides = target.divides;
+  result.permutes = target.permutes;
   result.fetchesAhead = target.fetchesAhead;
   result.oneRun = target.oneRun;
   result.asksNextRows = target.asksNextRows;

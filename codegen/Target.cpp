@@ -222,6 +222,9 @@ static void measureVectors(Target &target) {
       target.dots = DotUnit::Tiles;
   } else if (facts.checkFeatures("+avx2,+fma")) {
     target.vectorBits = 256;
+    // Two and three operations before Zen 3, a cycle elsewhere.
+    StringRef cpu = target.machine->getTargetCPU();
+    target.permutes = cpu != "znver1" && cpu != "znver2";
   }
   // Where it is asked, other loads wait: relu of 4 MB takes 1.17 times as long,
   // of 16 MB, in memory, 1.7 times. On Zen 5 relu takes 1.06 times as long, and

@@ -29,6 +29,7 @@ struct CodeShape {
   bool rounding = true;        ///< one instruction rounds to an integer
   bool avx512 = false;
   bool divides = false;      ///< a vector in less time than four products
+  bool permutes = false;     ///< AVX2's eight f32 as soon as it multiplies
   bool fetchesAhead = false; ///< runs of memory, without being asked
   /// Those that one row meets sooner as integers of 24 bits than as f32.
   Weights24 weights24 = Weights24::None;

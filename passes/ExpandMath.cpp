@@ -355,7 +355,7 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();
-    VectorMathTarget target{hasFma, hasRounding, hasAvx512, divides};
+    VectorMathTarget target{hasFma, hasRounding, hasAvx512, divides, permutes};
     // What is made of functions that are expanded below.
     RewritePatternSet products(context);
     products.add<ExpandProductWithErf, ExpandSwish>(context, target);

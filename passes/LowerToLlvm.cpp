@@ -103,6 +103,7 @@ static void addMath(OpPassManager &pm, const PipelineOptions &options) {
     math.hasRounding = options.rounding;
     math.hasAvx512 = options.avx512;
     math.divides = options.divides;
+    math.permutes = options.permutes;
     pm.addPass(createExpandMath(math));
   } else {
     pm.addPass(createCallLibm());

@@ -440,7 +440,10 @@ def ExpandMath : Pass<"ktn-expand-math"> {
     Option<"hasAvx512", "has-avx512", "bool", /*default=*/"false",
            "the target has AVX-512">,
     Option<"divides", "divides", "bool", /*default=*/"false",
-           "the target divides a vector in less time than four products">];
+           "the target divides a vector in less time than four products">,
+    Option<"permutes", "permutes", "bool", /*default=*/"false",
+           "the target has AVX2 and picks one of eight f32 for each lane as "
+           "soon as it multiplies">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect",

@@ -91,6 +91,9 @@ struct PipelineOptions {
   bool avx512 = false;
   /// Whether it divides a vector in less time than four products take.
   bool divides = false;
+  /// Whether it has AVX2's choice of one of eight f32 for each lane, as soon as
+  /// a product.
+  bool permutes = false;
   /// Whether it fetches runs of memory ahead soon enough without being asked.
   bool fetchesAhead = false;
   /// Whether weights that one row of a product meets come as one run of memory

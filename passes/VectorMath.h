@@ -17,12 +17,15 @@ struct VectorMathTarget {
   bool rounding = true; ///< floor, ceil, trunc and round half to even
   bool avx512 = false;  ///< times 2^k, and reciprocals to 14 bits, of f32
   bool divides = false; ///< a vector in less time than four products
+  /// AVX2's choice of one of eight f32 for each lane takes no longer than one
+  /// product.
+  bool permutes = false;
 };
 
 /// Writes elementary functions as straight lines of `arith` and `math.fma`, and
-/// of four intrinsics of AVX-512 where the target has it: no table in memory,
-/// no call, and no branch but for large angles and quotients. Special values
-/// and gradual underflow are right.
+/// of one intrinsic of AVX2 or four of AVX-512 where the target has it: no
+/// table, no call, and no branch but for large angles and quotients. Special
+/// values and gradual underflow are right.
 ///
 /// Largest errors in units of the last place, over all f32 values (tests/ulp):
 /// exp 1.1, log 1.0, log1p 1.6, expm1 1.6, tanh 2.6, sigmoid 2.8, erf 3.0, sin
@@ -79,6 +82,10 @@ private:
   struct LogParts {
     mlir::Value k, f;
   };
+  /// A power of two, and what is left of its exponent, in parts of one.
+  struct Exponent {
+    mlir::Value rest, scale;
+  };
   /// An unevaluated sum of two floats.
   struct Pair {
     mlir::Value high, low;
@@ -121,9 +128,10 @@ private:
   mlir::Value negate(mlir::Value x);
   mlir::Value quotient(mlir::Value x, mlir::Value divisor);
   bool hasIntrinsics() const;
-  mlir::Value
-  inSixteens(mlir::ValueRange operands,
-             llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)> make);
+  bool hasPermutations() const;
+  mlir::Value inRegisters(
+      int64_t lanes, mlir::ValueRange operands,
+      llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)> make);
   mlir::Value intrinsic(llvm::StringRef name, mlir::ValueRange operands,
                         bool rounds, std::optional<int32_t> immediate = {});
   mlir::Value lookUp(mlir::Value number, llvm::ArrayRef<float> pieces);
@@ -143,6 +151,9 @@ private:
   Reduced reduceByLn2(mlir::Value x, bool negated = false);
   Reduced reduceNear(mlir::Value x);
   mlir::Value expTail(mlir::Value r, llvm::ArrayRef<double> coefficients);
+  mlir::Value powerOfEighths(mlir::Value k);
+  Exponent splitExponent(mlir::Value x, double factor);
+  llvm::ArrayRef<double> powerOfRest() const;
   mlir::Value expOfReduced(const Reduced &reduced);
   mlir::Value scaledExp(mlir::Value x, mlir::Value low);
   mlir::Value exponentAsFloat(mlir::Value exponent);

@@ -42,7 +42,7 @@ Value VectorMath::lookUp(Value number, ArrayRef<float> pieces) {
       b, DenseElementsAttr::get(wide, pieces.take_front(lanes)));
   Value high = arith::ConstantOp::create(
       b, DenseElementsAttr::get(wide, pieces.take_back(lanes)));
-  return inSixteens(number, [&](ArrayRef<Value> numbers) -> Value {
+  return inRegisters(lanes, number, [&](ArrayRef<Value> numbers) -> Value {
     return LLVM::CallIntrinsicOp::create(
                b, wide, b.getStringAttr("llvm.x86.avx512.vpermi2var.ps.512"),
                ValueRange{low, numbers[0], high})

@@ -102,6 +102,10 @@ static constexpr double f32Exp2Near[] = {1.0,
                                          0.009671293199062347,
                                          0.0013269571354612708};
 
+// 2^(x/8) for |x| <= 1/2, exactly 1 at 0: 2^-25.2.
+static constexpr double f32Exp2Eighths[] = {
+    1.0, 0.08664340525865555, 0.0037540236953645945, 0.00010837688751053065};
+
 // f64: tests/ulp/fit.py prints these rows (Remez exchange in 60 digits). Error
 // after rounding: exp, expm1 2^-58.7, log 2^-56.5, sin 2^-57.3, cos 2^-59.6,
 // erf 2^-56.2 and 2^-58.4, atanh 2^-66.3.
@@ -194,6 +198,7 @@ const VectorMathTable f32MathTable = {
     /*erfIsOne=*/3.924999952316284,
     f32Exp2,
     f32Exp2Near,
+    f32Exp2Eighths,
     /*atanh=*/{}};
 
 const VectorMathTable f64MathTable = {
@@ -224,6 +229,7 @@ const VectorMathTable f64MathTable = {
     /*erfIsOne=*/0,
     /*exp2=*/{},
     /*exp2Near=*/{},
+    /*exp2Eighths=*/{},
     f64Atanh};
 
 } // namespace keratin

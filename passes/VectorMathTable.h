@@ -26,8 +26,8 @@ struct VectorMathTable {
   /// erf(x) = x p(x^2) / q(x^2) up to where that is 1; f32 only.
   llvm::ArrayRef<double> erfNumerator, erfDenominator;
   double erfIsOne;
-  /// 2^x for 0 <= x <= 1, and for |x| <= 1/2; f32 only.
-  llvm::ArrayRef<double> exp2, exp2Near;
+  /// 2^x for 0 <= x <= 1, for |x| <= 1/2, and 2^(x/8) for those; f32 only.
+  llvm::ArrayRef<double> exp2, exp2Near, exp2Eighths;
   /// atanh(s) = s + s^3 (1/3 + s^2 p(s^2)), of pow; f64 only.
   llvm::ArrayRef<double> atanh;
 };

@@ -99,7 +99,8 @@ private:
   SmallVector<Value> factorsAt(const Tile &tile, Value step);
   SmallVector<Value> scalarsAt(const Tile &tile, unsigned row,
                                ArrayRef<Value> steps);
-  void askForWeights(const Tile &tile, Value step);
+  std::optional<Block> asksFor(const Tile &tile);
+  void askForWeights(const Tile &tile, Block block, Value step);
   Value weightsAt(Value panel, Value step, Block block, unsigned vector);
   void finish(const Pairs &pairs, Value panel);
   void finish(const Pair &pair, Value number, ArrayRef<Coordinates> columns,
@@ -474,17 +475,25 @@ SmallVector<Value> StrassenEmitter::scalarsAt(const Tile &tile, unsigned row,
   return scalars;
 }
 
-/// Asks for a block of weights beside the product before the one that meets it
-/// first, which for two of them is that of the next turn: the second cache does
-/// not keep them for long beside the sums of A. All of its lines are asked for
-/// while the tiles behind the first one go through their steps.
-void StrassenEmitter::askForWeights(const Tile &tile, Value step) {
+/// Tiles behind the first one, which ask for weights.
+static int64_t askingTiles(const StrassenPlan &plan) {
+  return int64_t(llvm::divideCeil(plan.block, plan.size.rows)) - 1;
+}
+
+/// The block of weights that is asked for beside a product: that before the one
+/// that meets it first, which for two of them is that of the next turn. The
+/// second cache does not keep them for long beside the sums of A.
+std::optional<Block> StrassenEmitter::asksFor(const Tile &tile) {
   constexpr std::optional<Block> asked[products] = {
       std::nullopt, b12, b21, std::nullopt, std::nullopt, b11, b22};
-  std::optional<Block> block = asked[tile.product];
-  auto tiles = int64_t(llvm::divideCeil(plan.block, plan.size.rows)) - 1;
-  if (!plan.asksAhead || !block || tile.sumsWeights || tiles == 0)
-    return;
+  if (!plan.asksAhead || tile.sumsWeights || askingTiles(plan) == 0)
+    return std::nullopt;
+  return asked[tile.product];
+}
+
+/// Asks for lines of `block` in a turn of steps that begins with `step`: for
+/// all of them while the tiles go through their steps.
+void StrassenEmitter::askForWeights(const Tile &tile, Block block, Value step) {
   Value panel = tile.panel, from = tile.steps.first;
   if (tile.product > 4) {
     // The next steps, or the first ones of the next panel.
@@ -497,20 +506,23 @@ void StrassenEmitter::askForWeights(const Tile &tile, Value step) {
     from = arith::SelectOp::create(b, loc, isLast, kernel.index(0),
                                    tile.steps.second);
   }
-  int64_t vectors = plan.size.vectors;
-  Value turn = times(plus(over(tile.row, plan.size.rows, /*rest=*/false), -1),
-                     plan.steps);
-  turn =
-      kernel.plus(turn, arith::SubIOp::create(b, loc, step, tile.steps.first));
-  Value number = over(times(turn, vectors), tiles, /*rest=*/false);
-  for (int64_t more = 0; more * tiles < vectors; ++more) {
-    Value place = times(plus(number, more), plan.lanes);
+  Value before = times(plus(over(tile.row, plan.size.rows, /*rest=*/false), -1),
+                       plan.steps);
+  before = kernel.plus(before,
+                       arith::SubIOp::create(b, loc, step, tile.steps.first));
+  // Each tile asks for as many elements in its steps as all have there are
+  // tiles.
+  int64_t elements = askingTiles(plan) * plan.line;
+  Value number = over(times(before, plan.width()), elements, /*rest=*/false);
+  for (int64_t more = 0; more * elements < plan.stepsOfTurn * plan.width();
+       ++more) {
+    Value place = times(plus(number, more), plan.line);
     Value line = kernel.plus(from, over(place, plan.width(), /*rest=*/false));
     line = kernel.least(line, kernel.index(plan.depth() - 1));
     memref::PrefetchOp::create(
         b, loc, weights,
-        ValueRange{plus(panel, block->column * plan.panels()),
-                   plus(line, block->row * plan.depth()),
+        ValueRange{plus(panel, block.column * plan.panels()),
+                   plus(line, block.row * plan.depth()),
                    over(place, plan.width(), /*rest=*/true)},
         /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   }
@@ -533,23 +545,32 @@ void StrassenEmitter::multiplyTile(const Tile &tile) {
                           ? zero
                           : vector::LoadOp::create(b, loc, vectorType(), sums,
                                                    placeOf(row, vector)));
+  auto multiplyStep = [&](Value step, ValueRange before) {
+    SmallVector<Value> after, steps = {step};
+    SmallVector<Value> factors = factorsAt(tile, step);
+    while (plan.readsForEach && steps.size() < vectors)
+      steps.push_back(hidden(kernel, steps.back()));
+    for (unsigned row = 0; row < tile.rows; ++row) {
+      SmallVector<Value> scalars = scalarsAt(tile, row, steps);
+      for (unsigned vector = 0; vector < vectors; ++vector) {
+        Value product = arith::MulFOp::create(b, loc, scalars[vector],
+                                              factors[vector], fused);
+        after.push_back(arith::AddFOp::create(
+            b, loc, before[row * vectors + vector], product, fused));
+      }
+    }
+    return after;
+  };
+  std::optional<Block> asked = asksFor(tile);
+  int64_t together = asked ? plan.stepsOfTurn : 1;
   SmallVector<Value> ends = emitLoop(
-      b, loc, tile.steps.first, tile.steps.second, kernel.index(1), start,
-      [&](Value step, ValueRange before) {
-        SmallVector<Value> after, steps = {step};
-        askForWeights(tile, step);
-        SmallVector<Value> factors = factorsAt(tile, step);
-        while (plan.readsForEach && steps.size() < vectors)
-          steps.push_back(hidden(kernel, steps.back()));
-        for (unsigned row = 0; row < tile.rows; ++row) {
-          SmallVector<Value> scalars = scalarsAt(tile, row, steps);
-          for (unsigned vector = 0; vector < vectors; ++vector) {
-            Value product = arith::MulFOp::create(b, loc, scalars[vector],
-                                                  factors[vector], fused);
-            after.push_back(arith::AddFOp::create(
-                b, loc, before[row * vectors + vector], product, fused));
-          }
-        }
+      b, loc, tile.steps.first, tile.steps.second, kernel.index(together),
+      start, [&](Value step, ValueRange before) {
+        if (asked)
+          askForWeights(tile, *asked, step);
+        SmallVector<Value> after = multiplyStep(step, before);
+        for (int64_t more = 1; more < together; ++more)
+          after = multiplyStep(plus(step, more), after);
         return after;
       });
   for (unsigned row = 0; row < tile.rows; ++row)

@@ -131,8 +131,10 @@ static int64_t costOf(const StrassenPlan &plan, const VectorUnit &unit,
   // Measured, with loads and stores, where a vector takes two turns of a unit:
   // what is done with a vector of each block of A, of B beside products, and of
   // C; more where A and C do not stay in the second cache. Shorter vectors are
-  // more of all of them.
-  constexpr int64_t ofWeights = 4, ofCopies = 8, ofShort = 3;
+  // more of all of them, and outputs of them are soonest done.
+  constexpr int64_t ofWeights = 4, ofCopies = 8;
+  bool isShort = unit.bits < 512;
+  int64_t ofShort = isShort ? 3 : 1, ofShortOutputs = isShort ? 2 : 1;
   int64_t samples = plan.samples.value_or(1), rows = plan.rows.turns();
   bool isFar =
       samples * rows * (plan.sums.turns() + plan.columns.turns()) * bytesOfF32 >
@@ -141,13 +143,9 @@ static int64_t costOf(const StrassenPlan &plan, const VectorUnit &unit,
   if (plan.leftStride == 0)
     ofLeft += ofCopies;
   int64_t vectors = plan.size.vectors, depth = plan.depth();
-  int64_t left = plan.block * (depth / plan.lanes) * ofLeft;
-  int64_t panel =
-      depth * vectors * ofWeights + plan.block * vectors * ofProducts;
-  if (unit.bits < 512) {
-    left *= ofShort;
-    panel *= ofShort;
-  }
+  int64_t left = plan.block * (depth / plan.lanes) * ofLeft * ofShort;
+  int64_t panel = depth * vectors * ofWeights * ofShort +
+                  plan.block * vectors * ofProducts * ofShortOutputs;
   panel += 7 * depth * productCost(plan.block, vectors, plan.size);
   int64_t units = plan.blocks() * plan.panels();
   auto panels = int64_t(llvm::divideCeil(units, threads));
@@ -180,6 +178,14 @@ static bool pickSizes(StrassenPlan &plan, const VectorUnit &unit) {
   auto turns =
       int64_t(llvm::divideCeil(plan.depth(), std::max(fitting, fewestSteps)));
   plan.steps = int64_t(llvm::divideCeil(plan.depth(), turns));
+  // What finds out for which line to ask are ten instructions, which take as
+  // long as a step where vectors are short.
+  constexpr int64_t together = 4;
+  plan.stepsOfTurn = 1;
+  if (unit.bits < 512 && plan.depth() % together == 0) {
+    plan.stepsOfTurn = together;
+    plan.steps = int64_t(llvm::alignTo(plan.steps, together));
+  }
   return true;
 }
 

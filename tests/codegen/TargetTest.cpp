@@ -61,6 +61,14 @@ TEST(ParseTarget, KnowsWhoseVectorsAreComputedInHalves) {
   EXPECT_FALSE(parse("x86_64-linux-gnu,znver4,-avx512f").sumsBeside);
 }
 
+TEST(ParseTarget, KnowsWhoPermutesAsSoonAsItMultiplies) {
+  EXPECT_TRUE(parse("x86-64-v3").permutes);
+  EXPECT_TRUE(parse("x86_64-linux-gnu,znver3").permutes);
+  EXPECT_FALSE(parse("x86_64-linux-gnu,znver2").permutes);
+  EXPECT_FALSE(parse("x86-64-v2").permutes);
+  EXPECT_FALSE(parse("x86-64-v4").permutes);
+}
+
 TEST(ParseTarget, KnowsWhereOneRunOfWeightsIsEnough) {
   EXPECT_TRUE(parse("x86_64-linux-gnu,znver5").oneRun);
   EXPECT_FALSE(parse("x86_64-linux-gnu,znver4").oneRun);

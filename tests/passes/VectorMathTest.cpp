@@ -51,6 +51,15 @@ TEST_P(EveryFunction, KeepsItsBoundWithAvx512) {
   }
 }
 
+TEST_P(EveryFunction, KeepsItsBoundWhereAvx2Permutes) {
+  KernelForm form;
+  form.permutes = true;
+  for (unsigned lanes : {8, 32, 4, 0}) {
+    form.lanes = lanes;
+    expectWithinBound(form);
+  }
+}
+
 // Where that divides in less time than it multiplies by reciprocals.
 TEST_P(EveryFunction, KeepsItsBoundWhereAvx512Divides) {
   KernelForm form;

@@ -2,6 +2,7 @@
 // RUN: keratin-opt %s --ktn-expand-math="has-fma=false has-rounding=false" --split-input-file | FileCheck %s --check-prefix=PLAIN
 // RUN: keratin-opt %s --ktn-expand-math="has-avx512" --split-input-file | FileCheck %s --check-prefix=AVX512
 // RUN: keratin-opt %s --ktn-expand-math="has-avx512 divides" --split-input-file | FileCheck %s --check-prefix=DIVIDES
+// RUN: keratin-opt %s --ktn-expand-math="permutes" --split-input-file | FileCheck %s --check-prefix=PERMUTES
 
 // A vector keeps its width, and no op of libm is left.
 // CHECK-LABEL: func @functions(
@@ -65,10 +66,18 @@ func.func @half(%x: vector<8xf16>) -> vector<8xf16> {
 // argument is one fused operation: that, the exponent's and a polynomial of
 // degree 5.
 // CHECK-LABEL: func @flushed(
-// CHECK-COUNT-7: math.fma
+// CHECK-COUNT-2: math.fma
 // CHECK-NOT:     math.fma
 // CHECK-COUNT-1: arith.shli
+// CHECK-COUNT-5: math.fma
 // CHECK-NOT:     {{arith.shli|math.fma}}
+// By eighths of degree 3.
+// PERMUTES-LABEL: func @flushed(
+// PERMUTES-COUNT-2: llvm.call_intrinsic "llvm.x86.avx2.permps"
+// PERMUTES-COUNT-1: arith.shli
+// PERMUTES-COUNT-3: math.fma
+// PERMUTES-NOT:     {{arith.shli|math.fma}}
+// PERMUTES:         return
 func.func @flushed(%x: vector<16xf32>) -> vector<16xf32> {
   %0 = math.exp %x {ktn.flush} : vector<16xf32>
   return %0 : vector<16xf32>
@@ -220,6 +229,15 @@ func.func @tanh(%x: vector<8xf32>) -> vector<8xf32> {
 // DIVIDES-NOT:     rcp14
 // DIVIDES:         %[[Y:.+]] = arith.divf
 // DIVIDES-NEXT:    return %[[Y]]
+// Eighths of an exponent are two steps of a polynomial less, and chosen for eight
+// lanes at a time.
+// PERMUTES-LABEL: func @swish(
+// PERMUTES:         arith.constant dense<8.730000e+01>
+// PERMUTES-COUNT-2: llvm.call_intrinsic "llvm.x86.avx2.permps"({{.+}}) : (vector<8xf32>, vector<8xi32>) -> vector<8xf32>
+// PERMUTES-COUNT-4: math.fma
+// PERMUTES-NOT:     math.fma
+// PERMUTES:         %[[Y:.+]] = arith.divf
+// PERMUTES-NEXT:    return %[[Y]]
 func.func @swish(%x: vector<16xf32>) -> vector<16xf32> {
   %nought = arith.constant dense<0.0> : vector<16xf32>
   %one = arith.constant dense<1.0> : vector<16xf32>

@@ -79,6 +79,7 @@ static llvm::SmallVector<char, 0> compileObject(llvm::StringRef text,
   options.rounding = form.rounding;
   options.avx512 = form.avx512 && target.fma;
   options.divides = form.divides;
+  options.permutes = form.permutes && target.fma;
   addLowerToLlvm(passes, options);
   if (!module || failed(passes.run(*module)))
     llvm::report_fatal_error("the kernel of a test must lower");

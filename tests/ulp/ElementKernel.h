@@ -19,6 +19,7 @@ struct KernelForm {
   bool rounding = true;
   bool avx512 = false; ///< emulated where this machine has none
   bool divides = false;
+  bool permutes = false; ///< likewise
 };
 
 /// `body`, MLIR that makes `%y` of `%a` and `%b`, over arrays, as the compiler

@@ -16,15 +16,19 @@ int main(int argc, char **argv) {
     if (std::strcmp(only, "all") != 0 && std::strcmp(only, function.name) != 0)
       continue;
     known = true;
-    for (bool avx512 : {false, true}) {
-      KernelForm form;
-      form.avx512 = avx512;
+    KernelForm forms[3];
+    forms[1].permutes = true;
+    forms[2].avx512 = true;
+    for (const KernelForm &form : forms) {
       Errors errors = sweep(function, form, stride ? stride : 1);
       std::printf(
           "%-8s %s %.3f ulp (bound %.1f) at %.9g, %llu wrong special values "
           "(%.9g), %llu checked\n",
-          function.name, avx512 ? "avx512" : "plain ", errors.worst,
-          function.bound, errors.worstAt,
+          function.name,
+          form.avx512     ? "avx512"
+          : form.permutes ? "avx2  "
+                          : "plain ",
+          errors.worst, function.bound, errors.worstAt,
           static_cast<unsigned long long>(errors.wrongSpecial), errors.wrongAt,
           static_cast<unsigned long long>(errors.checked));
       std::fflush(stdout);
