@@ -506,6 +506,18 @@ Value hidden(Kernel &kernel, Value value) {
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
 }
 
+void freeRegisters(Kernel &kernel) {
+  constexpr unsigned registers = 16;
+  SmallVector<std::string> names;
+  for (unsigned number = 0; number < registers; ++number)
+    names.push_back("~{xmm" + std::to_string(number) + "}");
+  LLVM::InlineAsmOp::create(
+      kernel.builder(), kernel.loc(), /*res=*/Type(), ValueRange(),
+      /*asm_string=*/"", llvm::join(names, ","), /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      /*asm_dialect=*/{}, /*operand_attrs=*/{});
+}
+
 Value viewOf(Kernel &kernel, Value scratch, Value begin,
              ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
   OpBuilder &b = kernel.builder();

@@ -253,6 +253,10 @@ mlir::Value sideBySide(Kernel &kernel, mlir::Value number, int64_t count,
 /// An index that is `value`, of which the compiler does not know that.
 mlir::Value hidden(Kernel &kernel, mlir::Value value);
 
+/// What the compiler has in vector registers of an x86-64 without AVX-512 is in
+/// memory here, or made again behind this.
+void freeRegisters(Kernel &kernel);
+
 /// The elements of `value` in memory, or one that all are; empty where they are
 /// not there.
 llvm::ArrayRef<char> bytesOfElements(mlir::ElementsAttr value);
