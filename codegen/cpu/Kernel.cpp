@@ -555,6 +555,27 @@ emitLoop(OpBuilder &b, Location loc, Value from, Value to, Value step,
   return SmallVector<Value>(loop.getResults());
 }
 
+int64_t stepsOfQuestion(unsigned lanes, int64_t steps) {
+  constexpr unsigned many = 16;
+  constexpr int64_t together = 4;
+  return lanes < many && steps % together == 0 ? together : 1;
+}
+
+SmallVector<Value>
+emitSteps(Kernel &kernel, Value from, Value to, int64_t together,
+          ValueRange carried, llvm::function_ref<void(Value)> ask,
+          llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  return emitLoop(
+      kernel.builder(), kernel.loc(), from, to, kernel.index(together), carried,
+      [&](Value first, ValueRange before) {
+        ask(first);
+        SmallVector<Value> after = body(first, before);
+        for (int64_t more = 1; more < together; ++more)
+          after = body(kernel.plus(first, kernel.index(more)), after);
+        return after;
+      });
+}
+
 void emitTurns(Kernel &kernel, Value from, Value to, int64_t step,
                llvm::function_ref<void(Value)> body) {
   std::optional<int64_t> first = getConstantIntValue(from);

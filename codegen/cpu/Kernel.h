@@ -270,7 +270,22 @@ emitLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value from,
                                                            mlir::ValueRange)>
              body);
 
-/// The same without carried values; without a loop for one turn, and nothing
+/// How many of `steps`, each of which multiplies vectors of `lanes` f32, follow
+/// one question for lines of weights: what finds out for which to ask are ten
+/// instructions, and take as long as a step where vectors are short.
+int64_t stepsOfQuestion(unsigned lanes, int64_t steps);
+
+/// Emits the steps from `from` to before `to` around `body` as emitLoop does,
+/// in turns of so many `together`, of which there are whole ones, with `ask` in
+/// front of each.
+llvm::SmallVector<mlir::Value>
+emitSteps(Kernel &kernel, mlir::Value from, mlir::Value to, int64_t together,
+          mlir::ValueRange carried, llvm::function_ref<void(mlir::Value)> ask,
+          llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
+                                                            mlir::ValueRange)>
+              body);
+
+/// emitLoop without carried values; without a loop for one turn, and nothing
 /// where it is known that there is none.
 void emitTurns(Kernel &kernel, mlir::Value from, mlir::Value to, int64_t step,
                llvm::function_ref<void(mlir::Value)> body);

@@ -43,11 +43,11 @@ struct StrassenPlan : MatrixProduct {
   /// Pairs whose sums are made before they are multiplied: those of a segment,
   /// or of several samples of one segment each.
   int64_t block;
-  TileSize size;       ///< of the products; its rows are pairs
-  int64_t steps;       ///< of a sum at a time, whose weights stay in the cache
-  bool asksAhead;      ///< for weights
-  int64_t stepsOfTurn; ///< one question for so many steps
-  unsigned chains;     ///< of functions of outputs, side by side
+  TileSize size;  ///< of the products; its rows are pairs
+  int64_t steps;  ///< of a sum at a time, whose weights stay in the cache
+  bool asksAhead; ///< for weights
+  int64_t stepsOfQuestion; ///< for weights
+  unsigned chains;         ///< of functions of outputs, side by side
   /// Whether each vector of columns reads what it is multiplied with for
   /// itself, as an operand from memory (TileEmitter::readsForEach).
   bool readsForEach;

@@ -514,7 +514,7 @@ void StrassenEmitter::askForWeights(const Tile &tile, Block block, Value step) {
   // tiles.
   int64_t elements = askingTiles(plan) * plan.line;
   Value number = over(times(before, plan.width()), elements, /*rest=*/false);
-  for (int64_t more = 0; more * elements < plan.stepsOfTurn * plan.width();
+  for (int64_t more = 0; more * elements < plan.stepsOfQuestion * plan.width();
        ++more) {
     Value place = times(plus(number, more), plan.line);
     Value line = kernel.plus(from, over(place, plan.width(), /*rest=*/false));
@@ -562,17 +562,14 @@ void StrassenEmitter::multiplyTile(const Tile &tile) {
     return after;
   };
   std::optional<Block> asked = asksFor(tile);
-  int64_t together = asked ? plan.stepsOfTurn : 1;
-  SmallVector<Value> ends = emitLoop(
-      b, loc, tile.steps.first, tile.steps.second, kernel.index(together),
-      start, [&](Value step, ValueRange before) {
+  SmallVector<Value> ends = emitSteps(
+      kernel, tile.steps.first, tile.steps.second,
+      asked ? plan.stepsOfQuestion : 1, start,
+      [&](Value step) {
         if (asked)
           askForWeights(tile, *asked, step);
-        SmallVector<Value> after = multiplyStep(step, before);
-        for (int64_t more = 1; more < together; ++more)
-          after = multiplyStep(plus(step, more), after);
-        return after;
-      });
+      },
+      multiplyStep);
   for (unsigned row = 0; row < tile.rows; ++row)
     for (unsigned vector = 0; vector < vectors; ++vector)
       vector::StoreOp::create(b, loc, ends[row * vectors + vector], sums,

@@ -178,14 +178,8 @@ static bool pickSizes(StrassenPlan &plan, const VectorUnit &unit) {
   auto turns =
       int64_t(llvm::divideCeil(plan.depth(), std::max(fitting, fewestSteps)));
   plan.steps = int64_t(llvm::divideCeil(plan.depth(), turns));
-  // What finds out for which line to ask are ten instructions, which take as
-  // long as a step where vectors are short.
-  constexpr int64_t together = 4;
-  plan.stepsOfTurn = 1;
-  if (unit.bits < 512 && plan.depth() % together == 0) {
-    plan.stepsOfTurn = together;
-    plan.steps = int64_t(llvm::alignTo(plan.steps, together));
-  }
+  plan.stepsOfQuestion = stepsOfQuestion(plan.lanes, plan.depth());
+  plan.steps = int64_t(llvm::alignTo(plan.steps, plan.stepsOfQuestion));
   return true;
 }
 

@@ -239,7 +239,7 @@ void TileEmitter::storeSums(Sums sums) {
 /// their own: what is known at the coordinates of the tile is known for its
 /// first row.
 void TileEmitter::finishRows(Value count) {
-  if (tiling.tilesOfGroup > 1 && !getenv("KTN_NOFREE"))
+  if (tiling.tilesOfGroup > 1)
     freeRegisters(kernel);
   unsigned inner = root.getNumLoops(), outer = inner + 1;
   auto full = unsigned(llvm::count_if(columns, [&](const Column &column) {
@@ -275,8 +275,7 @@ void TileEmitter::finishRows(Value count) {
 /// Computes the outputs of `count` columns of all rows of a group of tiles from
 /// their sums in memory, as long runs of a row.
 void TileEmitter::finishColumns(Value count) {
-  if (!getenv("KTN_NOFREE"))
-    freeRegisters(kernel);
+  freeRegisters(kernel);
   unsigned inner = root.getNumLoops(), outer = inner + 1;
   auto run = [&](Value from, Value to, unsigned vectors, unsigned width) {
     columns.clear();

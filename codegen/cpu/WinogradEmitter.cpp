@@ -56,7 +56,7 @@ private:
   void multiplyPanel(Value point, Value panel, Value tiles, unsigned vectors);
   void measureTiles(Value point, Value tiles);
   Value firstStep(Value row);
-  void prefetchWeights(Value point, Value panel, Value step);
+  void prefetchWeights(Value point, Value panel, Value step, int64_t steps);
   void multiplyRows(Value point, Value panel, Value row, unsigned rows,
                     unsigned vectors);
   SmallVector<Value> sumsOf(Value point, Value panel, Value row, unsigned rows,
@@ -402,20 +402,23 @@ Value WinogradEmitter::firstStep(Value row) {
 }
 
 /// Fetches for the panel behind `panel`, which in memory may be the first one
-/// of the next point.
-void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step) {
+/// of the next point: lines for so many `steps` from `step` on.
+void WinogradEmitter::prefetchWeights(Value point, Value panel, Value step,
+                                      int64_t steps) {
   Value next = plus(panel, 1);
   int64_t turns = int64_t(llvm::divideCeil(plan.block, plan.size.rows));
-  int64_t vectors = plan.size.vectors;
-  Value vector = arith::DivUIOp::create(
-      b, loc, arith::MulIOp::create(b, loc, step, kernel.index(vectors)),
-      kernel.index(turns));
-  int64_t inPanel = plan.pieceChannels() * vectors;
-  for (int64_t turn = 0; turn * turns < vectors; ++turn) {
-    Value place = plus(vector, turn);
-    if (plan.block <= rowsOfRuns && inPanel % runsAtOnce == 0)
-      place = sideBySide(kernel, place, inPanel, runsAtOnce);
-    place = arith::MulIOp::create(b, loc, place, kernel.index(plan.lanes));
+  int64_t ofStep = plan.panelWidth(), inPanel = plan.pieceChannels() * ofStep;
+  // Where a vector is less than a line, lines.
+  constexpr int64_t bytesOfLine = 64, bytesOfF32 = 4;
+  int64_t line = std::max<int64_t>(plan.lanes, bytesOfLine / bytesOfF32);
+  int64_t lines = int64_t(llvm::divideCeil(inPanel, line));
+  Value first = kernel.over(kernel.times(step, ofStep),
+                            kernel.index(line * turns), /*rest=*/false);
+  for (int64_t more = 0; more * line * turns < steps * ofStep; ++more) {
+    Value place = plus(first, more);
+    if (plan.block <= rowsOfRuns && lines % runsAtOnce == 0)
+      place = sideBySide(kernel, place, lines, runsAtOnce);
+    place = kernel.times(place, line);
     memref::PrefetchOp::create(
         b, loc, weights, ValueRange{point, next, kernel.index(0), place},
         /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
@@ -437,12 +440,15 @@ SmallVector<Value> WinogradEmitter::sumsOf(Value point, Value panel, Value row,
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
   SmallVector<Value> start(size_t(rows) * vectors, zero);
   Value step = firstStep(row);
-  return emitLoop(
-      b, loc, kernel.index(0), kernel.index(plan.pieceChannels()),
-      kernel.index(1), start, [&](Value channel, ValueRange before) {
+  int64_t channels = plan.pieceChannels();
+  int64_t together = stepsOfQuestion(plan.lanes, channels);
+  return emitSteps(
+      kernel, kernel.index(0), kernel.index(channels), together, start,
+      [&](Value channel) {
+        prefetchWeights(point, panel, kernel.plus(step, channel), together);
+      },
+      [&](Value channel, ValueRange before) {
         SmallVector<Value> factors;
-        prefetchWeights(point, panel,
-                        arith::AddIOp::create(b, loc, step, channel));
         for (unsigned j = 0; j < vectors; ++j)
           factors.push_back(weightsAt(point, panel, channel, j));
         return addProducts(before, factors, [&](unsigned i) -> Value {
@@ -472,7 +478,7 @@ SmallVector<Value> WinogradEmitter::sumsOfPairs(Value point, Value panel,
       [&](Value channel) {
         for (int64_t number = 0; number < stepOfPairs; ++number)
           prefetchWeights(point, panel,
-                          kernel.plus(step, plus(channel, number)));
+                          kernel.plus(step, plus(channel, number)), 1);
       });
   Value behind = kernel.index(plan.pieceChannels() + rowsBehindPaired - 1);
   for (unsigned i = 0; i < rows; ++i) {
