@@ -1,4 +1,5 @@
 // RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=512 vector-registers=32 winograd=4 second-cache-kib=512" --split-input-file | FileCheck %s
+// RUN: keratin-opt %s --ktn-emit-tiles="vector-bits=256 vector-registers=16 winograd=4 second-cache-kib=512" --split-input-file | FileCheck %s --check-prefix=SHORT
 
 #x = affine_map<(h, w, k, i, j, c) -> (h + i, w + j, c)>
 #g = affine_map<(h, w, k, i, j, c) -> (i, j, c, k)>
@@ -52,6 +53,17 @@ func.func private @large(%x: tensor<258x258x4xf32>, %g: tensor<3x3x4x32xf32> {kt
 // CHECK:          vector.load %[[X]]
 // CHECK:          memref.prefetch %[[G]]
 // CHECK-NOT:      memref.prefetch
+// Where vectors are half a line, four steps ask together: for eight vectors, as
+// three tiles of rows ask for a panel, two lines.
+// SHORT-LABEL: func private @channels(
+// SHORT-SAME:    %{{[^:]+}}: memref<34x34x256xf32>, %[[G:[^:]+]]: memref<36x{{[^,]*}},
+// SHORT:          %[[FOUR:.+]] = arith.constant 4 : index
+// SHORT:          scf.for %{{.+}} = %{{.+}} to %{{.+}} step %[[FOUR]] iter_args
+// SHORT-COUNT-2:  memref.prefetch %[[G]]
+// SHORT-NOT:      memref.prefetch
+// SHORT-COUNT-8:  vector.load %[[G]]
+// SHORT-NOT:      vector.load %[[G]]
+// SHORT:          scf.yield
 func.func private @channels(%x: tensor<34x34x256xf32>, %g: tensor<3x3x256x32xf32> {ktn.constant}, %out: tensor<32x32x32xf32>) -> tensor<32x32x32xf32> attributes {ktn.kernel = "conv"} {
   %zero = arith.constant 0.0 : f32
   %start = linalg.fill ins(%zero : f32) outs(%out : tensor<32x32x32xf32>) -> tensor<32x32x32xf32>
