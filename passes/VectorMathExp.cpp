@@ -7,7 +7,6 @@
 // machine has a table of eight of them in a register.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Lanes.h"
 #include "passes/VectorMath.h"
 
 #include "passes/VectorMathTable.h"

@@ -444,7 +444,7 @@ void Classifier::pickDirection() {
 /// ahead. The sums of some tiles stay in the first cache until then. With 32
 /// registers a tile has so many of them that its end is little of it.
 void Classifier::pickGroups() {
-  constexpr int64_t cacheBytes = 4 << 10, mostProducts = 128;
+  constexpr int64_t cacheBytes = 4 << 10, mostProducts = 256;
   constexpr unsigned fewRegisters = 16;
   if (unit.littleCode || unit.registers > fewRegisters || !tiling.row ||
       tiling.panel || tiling.copied || tiling.inBlocks() ||
@@ -458,8 +458,8 @@ void Classifier::pickGroups() {
     return;
   int64_t rows = int64_t(tiling.size.rows) * tiling.size.outerRows;
   int64_t columns = int64_t(tiling.size.vectors) * tiling.lanes, bytes = 0;
-  // Where nothing follows in a loop of some hundred products but stores to the
-  // sums of a group, LLVM orders them so that all weights are on the stack.
+  // Loops of more products were not measured: LLVM may order them so that all
+  // weights are on the stack.
   int64_t products = rows * tiling.size.vectors;
   for (unsigned tap : tiling.taps)
     products *= tapsAtOnce(tap);
