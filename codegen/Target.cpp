@@ -222,7 +222,8 @@ static void measureVectors(Target &target) {
       target.dots = DotUnit::Tiles;
   } else if (facts.checkFeatures("+avx2,+fma")) {
     target.vectorBits = 256;
-    // Two and three operations before Zen 3, a cycle elsewhere.
+    // In a cycle on Zen 3, and by LLVM's tables on machines of Intel. Zen 1
+    // and 2, of which tables differ, were not measured.
     StringRef cpu = target.machine->getTargetCPU();
     target.permutes = cpu != "znver1" && cpu != "znver2";
   }

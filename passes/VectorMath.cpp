@@ -216,6 +216,33 @@ Value VectorMath::inRegisters(int64_t lanes, ValueRange operands,
   return result;
 }
 
+/// The elements of `pieces` whose numbers are the last bits of `number`: one
+/// instruction picks from a register of AVX2, or from two of AVX-512.
+Value VectorMath::lookUp(Value number, ArrayRef<float> pieces) {
+  constexpr size_t ofAvx2 = 8, ofAvx512 = 16;
+  bool isOne = pieces.size() == ofAvx2;
+  assert(isOne ? hasPermutations()
+               : hasIntrinsics() && pieces.size() == 2 * ofAvx512);
+  size_t lanes = isOne ? ofAvx2 : ofAvx512;
+  auto wide = VectorType::get(int64_t(lanes), b.getF32Type());
+  auto vectorOf = [&](ArrayRef<float> elements) -> Value {
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(wide, elements));
+  };
+  Value low = vectorOf(pieces.take_front(lanes));
+  Value high = isOne ? Value() : vectorOf(pieces.take_back(lanes));
+  StringRef name =
+      isOne ? "llvm.x86.avx2.permps" : "llvm.x86.avx512.vpermi2var.ps.512";
+  return inRegisters(int64_t(lanes), number,
+                     [&](ArrayRef<Value> numbers) -> Value {
+                       SmallVector<Value> operands = {low, numbers[0]};
+                       if (high)
+                         operands.push_back(high);
+                       return LLVM::CallIntrinsicOp::create(
+                                  b, wide, b.getStringAttr(name), operands)
+                           .getResult(0);
+                     });
+}
+
 /// The intrinsic `name`; it `rounds` if it wants to be told how. The immediate
 /// is behind the operands.
 Value VectorMath::intrinsic(StringRef name, ValueRange operands, bool rounds,

@@ -82,9 +82,10 @@ private:
   struct LogParts {
     mlir::Value k, f;
   };
-  /// A power of two, and what is left of its exponent, in parts of one.
-  struct Exponent {
-    mlir::Value rest, scale;
+  /// An unevaluated product of a number near 1 and a power of two, or of its
+  /// eighth root.
+  struct Factors {
+    mlir::Value near, scale;
   };
   /// An unevaluated sum of two floats.
   struct Pair {
@@ -152,8 +153,7 @@ private:
   Reduced reduceNear(mlir::Value x);
   mlir::Value expTail(mlir::Value r, llvm::ArrayRef<double> coefficients);
   mlir::Value powerOfEighths(mlir::Value k);
-  Exponent splitExponent(mlir::Value x, double factor);
-  llvm::ArrayRef<double> powerOfRest() const;
+  Factors powerOfTwoOf(mlir::Value x, double factor);
   mlir::Value expOfReduced(const Reduced &reduced);
   mlir::Value scaledExp(mlir::Value x, mlir::Value low);
   mlir::Value exponentAsFloat(mlir::Value exponent);

@@ -4,7 +4,6 @@
 #include "passes/VectorMathTable.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 
@@ -30,24 +29,6 @@ Value VectorMath::erf(Value x) {
   Value large = sub(constant(1.0), rest);
   return withSignOf(select(lessThan(magnitude, constant(0.9375)), small, large),
                     x);
-}
-
-/// The elements of `pieces`, 32, whose numbers are the last bits of `number`:
-/// one instruction that picks from two registers.
-Value VectorMath::lookUp(Value number, ArrayRef<float> pieces) {
-  constexpr size_t lanes = 16;
-  assert(hasIntrinsics() && pieces.size() == 2 * lanes);
-  auto wide = VectorType::get(int64_t(lanes), b.getF32Type());
-  Value low = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(wide, pieces.take_front(lanes)));
-  Value high = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(wide, pieces.take_back(lanes)));
-  return inRegisters(lanes, number, [&](ArrayRef<Value> numbers) -> Value {
-    return LLVM::CallIntrinsicOp::create(
-               b, wide, b.getStringAttr("llvm.x86.avx512.vpermi2var.ps.512"),
-               ValueRange{low, numbers[0], high})
-        .getResult(0);
-  });
 }
 
 /// erf of y = scale |x| in pieces around multiples of 1/8, polynomials of 8 y -

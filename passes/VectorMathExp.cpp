@@ -12,7 +12,6 @@
 #include "passes/VectorMathTable.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/bit.h"
 
 #include <cmath>
@@ -88,7 +87,6 @@ Value VectorMath::expOfNonPositive(Value x) {
 /// what those bits are in the place of an exponent.
 Value VectorMath::powerOfEighths(Value k) {
   constexpr unsigned lanes = 8, bits = 3;
-  auto wide = VectorType::get(int64_t(lanes), b.getF32Type());
   unsigned place = table.mantissaBits - bits;
   SmallVector<float> roots;
   for (uint32_t eighths = 0; eighths < lanes; ++eighths) {
@@ -96,32 +94,21 @@ Value VectorMath::powerOfEighths(Value k) {
     roots.push_back(llvm::bit_cast<float>(llvm::bit_cast<uint32_t>(root) -
                                           (eighths << place)));
   }
-  Value choices = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(wide, ArrayRef(roots)));
-  Value root = inRegisters(lanes, k, [&](ArrayRef<Value> numbers) -> Value {
-    return LLVM::CallIntrinsicOp::create(
-               b, wide, b.getStringAttr("llvm.x86.avx2.permps"),
-               ValueRange{choices, numbers[0]})
-        .getResult(0);
-  });
+  Value root = lookUp(k, roots);
   return asFloat(addBits(asInteger(root), shiftLeft(k, place)));
 }
 
-/// 2^(factor x), a normal number, as a power and what is left of the exponent.
-/// What the product is off by for a factor of 24 bits stays in the exponent.
-VectorMath::Exponent VectorMath::splitExponent(Value x, double factor) {
+/// 2^(factor x), a normal number. What the product is off by for a factor of 24
+/// bits stays in the exponent. Eighths need two coefficients less.
+VectorMath::Factors VectorMath::powerOfTwoOf(Value x, double factor) {
   bool inEighths = hasPermutations();
   double parts = inEighths ? 8 : 1;
   Value shifted = fma(x, parts * factor, table.magic);
   Value k = sub(shifted, constant(table.magic));
   Value rest = fma(x, parts * factor, negate(k));
   Value number = asInteger(shifted);
-  return {rest, inEighths ? powerOfEighths(number) : powerOfTwo(number)};
-}
-
-/// 2^x of what is left of an exponent. Eighths need two coefficients less.
-ArrayRef<double> VectorMath::powerOfRest() const {
-  return hasPermutations() ? table.exp2Eighths : table.exp2Near;
+  Value scale = inEighths ? powerOfEighths(number) : powerOfTwo(number);
+  return {horner(rest, inEighths ? table.exp2Eighths : table.exp2Near), scale};
 }
 
 Value VectorMath::expFlushed(Value x) {
@@ -140,8 +127,8 @@ Value VectorMath::expFlushed(Value x) {
     Value scale = powerOfTwo(asInteger(reduced.shifted));
     return fma(expTail(reduced.r, table.exp), scale, scale);
   }
-  auto [rest, scale] = splitExponent(x, log2E);
-  return mul(horner(rest, powerOfRest()), scale);
+  auto [near, scale] = powerOfTwoOf(x, log2E);
+  return mul(near, scale);
 }
 
 Value VectorMath::expm1(Value x) {
@@ -194,8 +181,8 @@ Value VectorMath::swish(Value x) {
   if (isDouble())
     return mul(x, sigmoid(x));
   if (!hasIntrinsics()) {
-    auto [rest, scale] = splitExponent(atMost(x, -table.swishLow), -log2E);
-    return div(x, fma(horner(rest, powerOfRest()), scale, 1.0));
+    auto [near, scale] = powerOfTwoOf(atMost(x, -table.swishLow), -log2E);
+    return div(x, fma(near, scale, 1.0));
   }
   Value t = mul(x, constant(-log2E));
   Value z = intrinsic("llvm.x86.avx512.mask.scalef.ps.512",
