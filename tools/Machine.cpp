@@ -145,13 +145,16 @@ template <typename F> static double fastest(int calls, F &&call) {
   return best;
 }
 
-double measureFlops() {
+static double measureFlops(int calls, int64_t steps) {
   const Loops &loops = widestLoops();
-  constexpr int64_t steps = 500'000;
-  double seconds = fastest(16, [&] { return loops.multiplyAdd(steps); });
+  double seconds = fastest(calls, [&] { return loops.multiplyAdd(steps); });
   return double(steps) * chains * 2 * loops.vectorBytes / sizeof(float) /
          seconds;
 }
+
+double measureFlops() { return measureFlops(16, 500'000); }
+
+double measureFlopsBriefly() { return measureFlops(3, 30'000); }
 
 double measureAdditions() {
   constexpr int64_t steps = 100'000, counters = 5;

@@ -59,6 +59,9 @@ struct Machine {
 /// 20 ms.
 double measureFlops();
 
+/// The same, for what is measured right beside. Takes about 0.2 ms.
+double measureFlopsBriefly();
+
 /// Integer additions of the calling thread in a second. Half as many where
 /// another program, or another virtual machine, has the other hyperthread of
 /// its core; registers of vectors alone do not tell. 0 where the clock was set

@@ -2,9 +2,9 @@
 //
 // Each kernel is a graph of the backend API, compiled by K::function; the times
 // are CPU times of one thread. `of_floor` is the part of the time that no code
-// goes below, from the multiply-adds that this core did just before and behind
-// it, and the memory that it went through in between. `alone` is the share of
-// the samples during which the core was ours.
+// goes below, from the multiply-adds that this core did right before and behind
+// each sample, and the memory that it went through in between: the median of
+// the samples. `alone` is the share of those during which the core was ours.
 //
 //===----------------------------------------------------------------------===//
 #include "BenchKernels.h"
@@ -112,19 +112,26 @@ private:
   std::vector<Result> list;
 };
 
+struct Sample {
+  double seconds; ///< CPU time
+  double flops;   ///< multiply-adds of the core right before and behind, FLOP/s
+};
+
 /// Takes samples that no other program has disturbed which runs on the same
 /// core, while waiting for these takes no longer than it should.
 class Samples {
 public:
-  /// CPU seconds of `work`; the last try's where the core is never ours.
-  template <typename Work> double take(Work &&work) {
+  /// That of `work`; the last try's where the core is never ours.
+  template <typename Work> Sample take(Work &&work) {
     constexpr double mostWaiting = 4;
     for (;;) {
       double first = cpuSeconds();
       bool before = isCoreOurs();
+      double flops = measureFlopsBriefly();
       double start = cpuSeconds();
       work();
       double end = cpuSeconds();
+      flops = (flops + measureFlopsBriefly()) / 2;
       // The clock of a virtual machine may be set back.
       constexpr double shortest = 1e-9, checks = 1e-4;
       bool alone = isCoreOurs() && before && end - start >= shortest;
@@ -135,7 +142,7 @@ public:
       }
       ++all;
       undisturbed += alone;
-      return std::max(end - start, shortest);
+      return {std::max(end - start, shortest), flops};
     }
   }
 
@@ -156,8 +163,16 @@ private:
 
 } // namespace
 
+/// The one in the middle, which samples that something else made slow or fast
+/// do not move.
+static double median(std::vector<double> values) {
+  auto middle = values.begin() + int64_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 static void runKernel(benchmark::State &state, const BenchKernel &kernel,
-                      Machine machine, Results &results) {
+                      const Machine &machine, Results &results) {
   K::GraphScope graph;
   K::Tensors inputs;
   for (const K::Shape &shape : kernel.inputs)
@@ -170,57 +185,59 @@ static void runKernel(benchmark::State &state, const BenchKernel &kernel,
     return;
   }
   Samples samples;
-  // CPU seconds of each of `count` times `work`.
+  // With the CPU seconds of each of `count` times `work`.
   auto average = [&](int64_t count, auto work) {
-    double seconds = samples.take([&] {
+    Sample sample = samples.take([&] {
       for (int64_t i = 0; i < count; ++i)
         work();
     });
-    return seconds / double(count);
+    sample.seconds /= double(count);
+    return sample;
   };
   auto run = [&] { runnable.run(); };
   // Long beside the checks of the core around each sample.
   constexpr double sampleSeconds = 1e-3;
-  auto inSample = int64_t(std::ceil(sampleSeconds / average(1, run)));
+  auto inSample = int64_t(std::ceil(sampleSeconds / average(1, run).seconds));
   std::optional<Memory> memory;
   if (const Bandwidth &near = machine.memoryOf(kernel.bytes);
       kernel.flops / machine.flops < kernel.bytes / near.bytesPerSecond)
     memory.emplace(near.bytes);
   // The clock of a core changes by a fifth within seconds, and the rate of what
-  // it shares with others.
-  double before = measureFlops(), seconds = 0, passSeconds = 0;
-  int64_t samplesTaken = 0;
+  // it shares with others: each sample has its own floor.
+  std::vector<double> times, ofFloor, ofPeak;
+  int64_t boundByArithmetic = 0;
   while (state.KeepRunningBatch(inSample)) {
+    double memoryFloor = 0;
     if (memory) {
       // Either begins with its own data in the caches.
       auto pass = [&] { memory->goThrough(); };
       pass();
-      passSeconds +=
-          average(int64_t(std::ceil(sampleSeconds / memory->seconds())), pass);
+      auto passes = int64_t(std::ceil(sampleSeconds / memory->seconds()));
+      memoryFloor = kernel.bytes / double(memory->bytes()) *
+                    average(passes, pass).seconds;
       run();
     }
-    double sample = average(inSample, run);
-    state.SetIterationTime(sample * double(inSample));
-    seconds += sample;
-    ++samplesTaken;
+    Sample sample = average(inSample, run);
+    state.SetIterationTime(sample.seconds * double(inSample));
+    double arithmetic = kernel.flops / sample.flops;
+    times.push_back(sample.seconds);
+    ofPeak.push_back(arithmetic / sample.seconds);
+    ofFloor.push_back(std::max(arithmetic, memoryFloor) / sample.seconds);
+    boundByArithmetic += arithmetic >= memoryFloor;
   }
-  seconds /= double(samplesTaken);
-  machine.flops = (before + measureFlops()) / 2;
-  double arithmetic = kernel.flops / machine.flops, floor = arithmetic;
-  if (memory)
-    floor = std::max(floor, kernel.bytes / double(memory->bytes()) *
-                                passSeconds / double(samplesTaken));
+  double seconds = median(times), share = median(ofFloor);
 
   using benchmark::Counter;
   constexpr auto rate = Counter::kIsIterationInvariantRate;
   if (kernel.flops != 0) {
     state.counters["flop/s"] = Counter(kernel.flops, rate);
-    state.counters["of_peak"] = kernel.flops / seconds / machine.flops;
+    state.counters["of_peak"] = median(ofPeak);
   }
   state.counters["bytes/s"] = Counter(kernel.bytes, rate);
-  state.counters["of_floor"] = floor / seconds;
+  state.counters["of_floor"] = share;
   state.counters["alone"] = samples.share();
-  results.add({kernel.name, seconds, floor, arithmetic >= floor});
+  results.add({kernel.name, seconds, share * seconds,
+               2 * boundByArithmetic >= int64_t(times.size())});
 }
 
 static void addContext(const Machine &machine) {
