@@ -59,6 +59,7 @@ private:
   int64_t tapsAtOnce(unsigned loop);
   std::optional<WindowWay> windowAlong(unsigned loop);
   bool windowsAreApart(llvm::ArrayRef<WindowWay> ways);
+  bool takesTurns(llvm::ArrayRef<WindowWay> ways);
   bool pickWindowRows();
   void pickRowsOfWideWindow();
   /// Half of the registers hold sums of rows that are taps.

@@ -43,6 +43,18 @@ static bool isFused(Operation &op) {
           }));
 }
 
+/// What a product with a zero, as the border of an image, leaves of a sum that
+/// it is added to: all of it.
+std::optional<Lanes> LaneReader::withoutZero(Operation &op,
+                                             ArrayRef<Lanes> operands) {
+  if (!isFused(op))
+    return std::nullopt;
+  for (auto [number, lanes] : llvm::enumerate(operands))
+    if (lanes.value && matchPattern(lanes.value, m_AnyZeroFloat()))
+      return isa<arith::AddFOp>(op) ? operands[1 - number] : lanes;
+  return std::nullopt;
+}
+
 /// Sums and products of known indices stay known.
 std::optional<Lanes> LaneReader::indexArithmetic(Operation &op,
                                                  ArrayRef<Lanes> operands) {
@@ -171,6 +183,8 @@ Lanes LaneReader::compute(Operation &op, ArrayRef<Lanes> operands,
     return {{}, getAffineConstantExpr(constant.getSExtValue(), b.getContext())};
   if (std::optional<Lanes> index = indexArithmetic(op, operands))
     return *index;
+  if (std::optional<Lanes> rest = withoutZero(op, operands))
+    return *rest;
   if (llvm::none_of(operands,
                     [&](const Lanes &lanes) { return isVector(lanes); }))
     width = 0;

@@ -196,6 +196,8 @@ private:
   mlir::Value divide(mlir::Value vector, mlir::Value divisor, unsigned width);
   mlir::Value elements(llvm::ArrayRef<mlir::Value> values);
   mlir::Value bytes(mlir::Value memref);
+  std::optional<Lanes> withoutZero(mlir::Operation &op,
+                                   llvm::ArrayRef<Lanes> operands);
   std::optional<Lanes> indexArithmetic(mlir::Operation &op,
                                        llvm::ArrayRef<Lanes> operands);
 

@@ -78,7 +78,7 @@ std::optional<WindowWay> Classifier::windowAlong(unsigned loop) {
           auto step = laneStep(expr, loop), tapStep = laneStep(expr, tap);
           if (!step || !tapStep)
             return std::nullopt;
-          return WindowWay{extent(loop), *step, tapsAtOnce(tap), *tapStep};
+          return WindowWay{extent(loop), *step, tapsAtOnce(tap), *tapStep, tap};
         }
   return std::nullopt;
 }
@@ -122,7 +122,26 @@ bool Classifier::pickWindowRows() {
     tiling.outerRow.reset();
   if (!tiling.outerRow)
     pickRowsOfWideWindow();
+  if (takesTurns(ways))
+    tiling.turns = {ways[0], ways[1]};
   return true;
+}
+
+/// Whether the taps of windows that go these ways come in turns.
+bool Classifier::takesTurns(ArrayRef<WindowWay> ways) {
+  constexpr unsigned fewRegisters = 16, sums = fewRegisters / 2;
+  // For a value that is read, and the next one.
+  constexpr unsigned others = 3;
+  bool shareWeightsAlone = tiling.outerRow && !ways[0].tap;
+  return unit.registers <= fewRegisters && !tiling.longTap &&
+         !shareWeightsAlone &&
+         llvm::all_of(ways,
+                      [](const WindowWay &way) {
+                        return way.taps <= fewRegisters - sums - others;
+                      }) &&
+         llvm::all_of(tiling.taps, [&](unsigned tap) {
+           return tap == ways[0].tap || tap == ways[1].tap;
+         });
 }
 
 /// Of a window of which a loop goes along the outer taps, the rows of a tile

@@ -65,7 +65,9 @@ struct Tiling {
   bool asksForRuns = true;
   std::optional<unsigned> row;
   std::optional<unsigned> outerRow; ///< of a window that goes two ways
-  std::optional<unsigned> shared;   ///< the level that threads share
+  /// The ways of `outerRow` and `row` where taps come in turns (TileTaps.cpp).
+  std::optional<std::array<WindowWay, 2>> turns;
+  std::optional<unsigned> shared; ///< the level that threads share
   /// Another one whose turns are shared with those of `shared`, of which there
   /// may be too few for equal shares; and how many it has. A share ends in the
   /// middle of a turn of `shared`.

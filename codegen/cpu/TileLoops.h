@@ -1,9 +1,9 @@
 //===- TileLoops.h - the loops around register tiles ------------*- C++ -*-===//
 //
-// What TileEmitter.cpp (the loops), TileSums.cpp (the tiles), TileEnds.cpp
-// (their last steps), TileFinish.cpp (their outputs), TileBlocks.cpp (the
-// operand in blocks), TileCopies.cpp and WindowCopies.cpp (rows that are
-// copied) share.
+// What TileEmitter.cpp (the loops), TileSums.cpp (the tiles), TileTaps.cpp (the
+// order of their taps), TileEnds.cpp (their last steps), TileFinish.cpp (their
+// outputs), TileBlocks.cpp (the operand in blocks), TileCopies.cpp and
+// WindowCopies.cpp (rows that are copied) share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KERATIN_CODEGEN_CPU_TILELOOPS_H
@@ -59,6 +59,7 @@ private:
     mlir::Value step, row;
     int64_t steps = 1;
   };
+  int64_t mostStepsOfRow();
   StepOfRow stepOfRow();
   void forEachLineOf(const StepOfRow &at, int64_t lines, int64_t line,
                      llvm::function_ref<void(mlir::Value)> body);
@@ -161,7 +162,10 @@ private:
     size_t number;
     llvm::SmallVector<int64_t> place; ///< what it reads
   };
+  static void sortByPlace(llvm::MutableArrayRef<Tap> taps);
   llvm::SmallVector<Tap> tapsOfRows();
+  llvm::SmallVector<Tap> tapsInTurns();
+  void multiplyInTurns(llvm::MutableArrayRef<mlir::Value> sums);
   void multiply(const Tap &tap, llvm::MutableArrayRef<mlir::Value> sums);
   void multiply(const Tap &tap, unsigned column,
                 llvm::MutableArrayRef<mlir::Value> sums);

@@ -296,8 +296,22 @@ void TileEmitter::prefetchWindow() {
   }
 }
 
-/// Steps that ask for the lines of one row.
-static constexpr int64_t mostStepsOfRow = 8;
+/// Steps that ask for the lines of one row, a line each or several.
+int64_t TileEmitter::mostStepsOfRow() {
+  constexpr int64_t most = 8, lineBytes = 64;
+  const Column &last = columns.back();
+  int64_t width = last.offset + std::max(last.width, 1U), lines = 1;
+  auto add = [&](Type type) {
+    int64_t bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+    lines =
+        std::max<int64_t>(lines, llvm::divideCeil(width * bits, lineBytes * 8));
+  };
+  for (const Access &access : tiling.added)
+    add(access.tensor.getType());
+  for (const Output &output : outputs)
+    add(output.destination.getType());
+  return std::min<int64_t>(most, llvm::bit_ceil(uint64_t(lines)));
+}
 
 /// Which row of this tile a step asks for: each row takes as many of its steps
 /// as there are for it. And which of some turns of that row it is. Null where
@@ -316,7 +330,7 @@ TileEmitter::StepOfRow TileEmitter::stepOfRow() {
     Value step = stepOfTile().first;
     return {step, rowAt(step), perRow};
   }
-  perRow = std::min(perRow, mostStepsOfRow);
+  perRow = std::min(perRow, mostStepsOfRow());
   Value step =
       reader.at(getAffineDimExpr(tiling.reductions.back(), b.getContext()));
   return {step, least(rowAt(step), rows() - 1), perRow};
@@ -330,8 +344,9 @@ int64_t TileEmitter::stepsThatAsk() {
         return asksForPlaces(output);
       });
   int64_t steps = asks && !tiling.inBlocks() ? stepsForPlaces() : 0;
-  int64_t asking = int64_t(rows()) * mostStepsOfRow;
-  return steps >= 2 * asking ? asking : 0;
+  constexpr int64_t leastOthers = 8;
+  int64_t asking = int64_t(rows()) * mostStepsOfRow();
+  return steps >= asking + leastOthers ? asking : 0;
 }
 
 /// Asks for the lines of a row of this tile in `memref`: some of them, where

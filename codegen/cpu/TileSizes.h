@@ -98,6 +98,7 @@ int64_t productCost(int64_t rows, int64_t vectors, TileSize tile);
 struct WindowWay {
   std::optional<int64_t> extent; ///< elements
   int64_t step = 1, taps = 1, tapStep = 1;
+  std::optional<unsigned> tap = {}; ///< the loop of its taps
 };
 
 /// The tile of windows over one channel, `outer` rows of rows: the one that

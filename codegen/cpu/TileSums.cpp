@@ -41,29 +41,6 @@ Position TileEmitter::pointOf(unsigned row, unsigned column,
   return point;
 }
 
-void TileEmitter::forEachTap(
-    llvm::function_ref<void(ArrayRef<AffineExpr>)> body) {
-  SmallVector<int64_t> extents;
-  for (unsigned loop : tiling.taps)
-    extents.push_back(loop == tiling.longTap ? tapsOfStep
-                                             : staticLoopExtent(root, loop));
-  int64_t number = llvm::product_of(extents);
-  for (int64_t tap = 0; tap < number; ++tap) {
-    SmallVector<AffineExpr> taps(root.getNumLoops());
-    int64_t rest = tap;
-    for (unsigned axis = extents.size(); axis-- > 0;) {
-      unsigned loop = tiling.taps[axis];
-      AffineExpr at =
-          getAffineConstantExpr(rest % extents[axis], b.getContext());
-      taps[loop] = loop == tiling.longTap
-                       ? getAffineDimExpr(loop, b.getContext()) + at
-                       : at;
-      rest /= extents[axis];
-    }
-    body(taps);
-  }
-}
-
 /// Blocks hold zeros after their last column, so sums may be of whole vectors
 /// when nothing else is read along the lane.
 bool TileEmitter::sumsWholeVectors() {
@@ -266,56 +243,6 @@ TileEmitter::Sums TileEmitter::reduce(ArrayRef<unsigned> loops, ValueRange sums,
   return later;
 }
 
-/// The taps for all rows of the tile. Those of a window come in the order of
-/// what they read, so that a value is soon done with: for each row that is the
-/// order of the taps, wherever in a tile it is.
-SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
-  SmallVector<Tap> all;
-  forEachTap([&](ArrayRef<AffineExpr> taps) {
-    for (unsigned row = 0; row < rows(); ++row)
-      all.push_back({SmallVector<AffineExpr>(taps), row, all.size(), {}});
-  });
-  if (tiling.taps.empty() || !tiling.row)
-    return all;
-  // Rows that share no places share weights: those of one column are together.
-  bool shareRows = false;
-  for (AffineMap map : root.getIndexingMapsArray())
-    for (AffineExpr expr : map.getResults())
-      for (unsigned tap : tiling.taps)
-        shareRows |= tiling.outerRow &&
-                     expr.isFunctionOfDim(*tiling.outerRow) &&
-                     expr.isFunctionOfDim(tap);
-  for (Tap &tap : all) {
-    SmallVector<int64_t> ofRow, ofLane;
-    for (AffineMap map : root.getIndexingMapsArray())
-      for (auto [place, expr] : llvm::zip_equal(
-               map.getResults(),
-               atPoint(map.getResults(), pointOf(tap.row, 0, tap.taps)))) {
-        auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
-        if (sum && sum.getKind() != AffineExprKind::Add)
-          sum = nullptr; // the first place, at a step of more than one
-        auto constant = dyn_cast<AffineConstantExpr>(sum ? sum.getRHS() : expr);
-        bool isOfRow = tiling.outerRow && !shareRows &&
-                       place.isFunctionOfDim(*tiling.outerRow);
-        // Of what lanes of several groups of channels read, each channel with a
-        // few weights, before the next one with others.
-        bool isOfLane = isa<AffineBinaryOpExpr>(place) &&
-                        place.isFunctionOfDim(tiling.lane);
-        (isOfRow    ? ofRow
-         : isOfLane ? ofLane
-                    : tap.place)
-            .push_back(constant ? constant.getValue() : 0);
-      }
-    tap.place.insert(tap.place.begin(), ofLane.begin(), ofLane.end());
-    tap.place.append(ofRow);
-  }
-  llvm::sort(all, [](const Tap &left, const Tap &right) {
-    return std::tie(left.place, left.number) <
-           std::tie(right.place, right.number);
-  });
-  return all;
-}
-
 /// Asks for what a step of the reduction asks for.
 void TileEmitter::askInStep() {
   if (tiling.tilesOfPrefetch != 0)
@@ -430,6 +357,10 @@ TileEmitter::Sums TileEmitter::step(ValueRange start) {
     Sums indices = indexForEach(reader.at(step));
     for (unsigned row = 0; row < rows(); ++row)
       multiplyForEach(row, indices, sums);
+    return sums;
+  }
+  if (tiling.turns) {
+    multiplyInTurns(sums);
     return sums;
   }
   for (const Tap &tap : tapsOfRows())

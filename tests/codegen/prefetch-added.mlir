@@ -6,12 +6,12 @@
 #id = affine_map<(m, n) -> (m, n)>
 
 // The other branch of a residual block is asked for while the product of its
-// tile is computed: a row every eight steps, until all are.
+// tile is computed: a row every four steps, a line in each, until all are.
 // CHECK-LABEL: func private @residual(
 // CHECK-SAME:    tensor<256x512xf32>}, %[[OTHER:[a-z0-9]+]]: memref<256x512xf32>
 // CHECK:         scf.for %[[STEP:.+]] = %c0 to %[[ASKED:c[0-9]+]] step %c1 iter_args
-// CHECK:           %[[EIGHTH:.+]] = arith.shrui %[[STEP]], %c3
-// CHECK:           %[[LAST:.+]] = arith.minui %[[EIGHTH]], %c{{[0-9]+}}
+// CHECK:           %[[FOURTH:.+]] = arith.shrui %[[STEP]], %c2
+// CHECK:           %[[LAST:.+]] = arith.minui %[[FOURTH]], %c{{[0-9]+}}
 // CHECK:           %[[ROW:.+]] = arith.addi %{{.+}}, %[[LAST]]
 // CHECK:           memref.prefetch %[[OTHER]][%[[ROW]], %{{.+}}], read, locality<3>, data
 // CHECK:           scf.yield

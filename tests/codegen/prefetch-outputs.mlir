@@ -8,14 +8,15 @@
 // Where a large output goes is asked for while the product of its tile is
 // computed, a row every few steps, and not again when it is stored.
 // CHECK-LABEL: func private @large(
-// CHECK:         scf.for %[[STEP:.+]] = %c0 to %c64 step %c1 iter_args
-// CHECK:           %[[TURN:.+]] = arith.shrui %[[STEP]], %c{{[23]}}
+// CHECK:         scf.for %[[STEP:.+]] = %c0 to %[[ASKED:c[0-9]+]] step %c1 iter_args
+// CHECK:           %[[TURN:.+]] = arith.shrui %[[STEP]], %c2
 // CHECK:           %[[LAST:.+]] = arith.minui %[[TURN]], %c{{[0-9]+}}
 // CHECK:           %[[ROW:.+]] = arith.addi %{{.+}}, %[[LAST]]
 // CHECK:           memref.prefetch %arg2[%[[ROW]], %{{.+}}], write, locality<3>, data
 // CHECK:           scf.yield
+// CHECK:         scf.for %{{.+}} = %[[ASKED]] to %c64 step %c1 iter_args
 // CHECK-NOT:     write, locality
-// CHECK:         scf.for %{{.+}} = %c0 to %c64 step %c1 iter_args
+// CHECK:         scf.for %{{.+}} = %c0 to %c{{[0-9]+}} step %c1 iter_args
 func.func private @large(%x: tensor<1024x64xf32>, %w: tensor<64x512xf32> {ktn.constant}, %out: tensor<1024x512xf32>) -> tensor<1024x512xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1024x512xf32>
@@ -45,11 +46,12 @@ func.func private @large(%x: tensor<1024x64xf32>, %w: tensor<64x512xf32> {ktn.co
 
 // Nor when the number of images is not known, if one of them is large.
 // CHECK-LABEL: func private @images(
-// CHECK:         scf.for %[[STEP:.+]] = %c0 to %c64 step %c1 iter_args
+// CHECK:         scf.for %{{.+}} = %c0 to %[[ASKED:c[0-9]+]] step %c1 iter_args
 // CHECK:           memref.prefetch %arg2[%{{.+}}, %{{.+}}, %{{.+}}], write, locality<3>, data
 // CHECK:           scf.yield
+// CHECK:         scf.for %{{.+}} = %[[ASKED]] to %c64 step %c1 iter_args
 // CHECK-NOT:     write, locality
-// CHECK:         scf.for %{{.+}} = %c0 to %c64 step %c1 iter_args
+// CHECK:         scf.for %{{.+}} = %c0 to %c{{[0-9]+}} step %c1 iter_args
 func.func private @images(%x: tensor<?x1024x64xf32>, %w: tensor<64x512xf32> {ktn.constant}, %out: tensor<?x1024x512xf32>) -> tensor<?x1024x512xf32> attributes {ktn.kernel = "matmul"} {
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index
