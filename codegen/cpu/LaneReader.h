@@ -63,21 +63,38 @@ public:
   using Range = std::optional<std::pair<int64_t, int64_t>>;
   void setRange(unsigned dim, Range range) { ranges[dim] = range; }
 
-  /// Values made during the life of a scope are forgotten at its end. To be
+  /// A tensor, a position, how many lanes, and along which loop: a square that
+  /// is transposed has the same position at the start of a row and of a column.
+  using Key = std::tuple<mlir::Value, mlir::AffineMap, unsigned, unsigned>;
+  /// Values that were made, and of what.
+  struct Memory {
+    llvm::DenseMap<Key, Lanes> lanes;
+    llvm::DenseMap<mlir::AffineExpr, mlir::Value> indices;
+    llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> vectors;
+    llvm::DenseMap<std::pair<mlir::Value, unsigned>,
+                   std::pair<mlir::Value, mlir::Value>>
+        reciprocals;
+  };
+
+  /// Values made during the life of a scope are forgotten at its end, unless
+  /// they are `kept` for another one of the same block and coordinates. To be
   /// opened in each new block and whenever a coordinate gets another value.
   class Scope {
   public:
-    explicit Scope(LaneReader &reader)
-        : reader(reader), coordinates(reader.coordinates) {
-      reader.scopes.emplace_back();
+    explicit Scope(LaneReader &reader, Memory *kept = nullptr)
+        : reader(reader), kept(kept), coordinates(reader.coordinates) {
+      reader.scopes.push_back(kept ? std::move(*kept) : Memory());
     }
     ~Scope() {
+      if (kept)
+        *kept = std::move(reader.scopes.back());
       reader.scopes.pop_back();
       reader.coordinates = std::move(coordinates);
     }
 
   private:
     LaneReader &reader;
+    Memory *kept;
     llvm::SmallVector<mlir::Value> coordinates;
   };
 
@@ -149,18 +166,6 @@ public:
   mlir::AffineExpr symbol(mlir::Value value);
 
 private:
-  /// A tensor, a position, how many lanes, and along which loop: a square that
-  /// is transposed has the same position at the start of a row and of a column.
-  using Key = std::tuple<mlir::Value, mlir::AffineMap, unsigned, unsigned>;
-  struct Memory {
-    llvm::DenseMap<Key, Lanes> lanes;
-    llvm::DenseMap<mlir::AffineExpr, mlir::Value> indices;
-    llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> vectors;
-    llvm::DenseMap<std::pair<mlir::Value, unsigned>,
-                   std::pair<mlir::Value, mlir::Value>>
-        reciprocals;
-  };
-
   Key key(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> position,
           unsigned width);
   bool dependsOnLane(mlir::AffineExpr expr) const;

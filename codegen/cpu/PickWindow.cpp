@@ -122,23 +122,24 @@ bool Classifier::pickWindowRows() {
     tiling.outerRow.reset();
   if (!tiling.outerRow)
     pickRowsOfWideWindow();
-  if (takesTurns(ways))
-    tiling.turns = {ways[0], ways[1]};
+  if (takesTurns(ways)) {
+    bool inner = !ways[0].tap ||
+                 (ways[1].tap && tiling.size.rows > tiling.size.outerRows);
+    tiling.turns = {ways[inner], ways[!inner], inner};
+  }
   return true;
 }
 
-/// Whether the taps of windows that go these ways come in turns.
+/// Whether the taps of windows that go these ways come in turns. More taps have
+/// sums enough under way in any order.
 bool Classifier::takesTurns(ArrayRef<WindowWay> ways) {
-  constexpr unsigned fewRegisters = 16, sums = fewRegisters / 2;
-  // For a value that is read, and the next one.
-  constexpr unsigned others = 3;
+  constexpr unsigned fewRegisters = 16;
+  constexpr int64_t mostTaps = 5;
   bool shareWeightsAlone = tiling.outerRow && !ways[0].tap;
   return unit.registers <= fewRegisters && !tiling.longTap &&
          !shareWeightsAlone &&
-         llvm::all_of(ways,
-                      [](const WindowWay &way) {
-                        return way.taps <= fewRegisters - sums - others;
-                      }) &&
+         llvm::all_of(
+             ways, [](const WindowWay &way) { return way.taps <= mostTaps; }) &&
          llvm::all_of(tiling.taps, [&](unsigned tap) {
            return tap == ways[0].tap || tap == ways[1].tap;
          });

@@ -65,8 +65,13 @@ struct Tiling {
   bool asksForRuns = true;
   std::optional<unsigned> row;
   std::optional<unsigned> outerRow; ///< of a window that goes two ways
-  /// The ways of `outerRow` and `row` where taps come in turns (TileTaps.cpp).
-  std::optional<std::array<WindowWay, 2>> turns;
+  /// How the taps of a window come in turns (TileTaps.cpp): along the longer
+  /// side of a tile, that of `row` or of `outerRow`, and beside it.
+  struct Turns {
+    WindowWay along, beside;
+    bool alongInner;
+  };
+  std::optional<Turns> turns;
   std::optional<unsigned> shared; ///< the level that threads share
   /// Another one whose turns are shared with those of `shared`, of which there
   /// may be too few for equal shares; and how many it has. A share ends in the

@@ -3,19 +3,20 @@
 // A sum waits for the last product that it got, which takes as long as eight
 // products of others. Values in the order of memory, each multiplied for all
 // that want it, are few reads, but a window of three has six sums under way at
-// most, and two at the border of a tile. Many registers hold more sums.
+// most, and two at the ends of a tile. Many registers hold more sums.
 //
-// In turns each sum gets one product before any gets the next one. They are
-// those of one tap beside the longer side of the tile, and along it of values
-// that are as many apart as there are taps, for of these each sum has one:
+// In turns each sum gets one product before any gets the next one. A row is as
+// many turns behind the row before as that one reads in front of it, so that
+// both meet the same value:
 //
-//   values of three rows of sums   0 1 2 3 4     turns   0: 0 . . 3 .
-//   first row, of three taps       0 1 2                 1: . 1 . . 4
-//   second row                       0 1 2               2: . . 2 . .
-//   third row                          0 1 2
+//   turn         0  1  2  3  4  5
+//   first row    0  1  2  0' 1' 2'     its taps along, then beside those the
+//   second row      0  1  2  0' 1'     next ones
+//   third row          0  1  2  0'
+//   values       0  1  2  3  4  0' ..
 //
-// So a value meets all its taps along, while these stay in registers, and is
-// read again for those beside.
+// Few weights are in registers at once. Values are read again for the taps that
+// are beside. A sum adds up its taps in one order wherever in a tile it is.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/TileLoops.h"
@@ -101,27 +102,32 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
   return all;
 }
 
-/// The taps for all rows of the tile in turns, each with the tap beside the
-/// longer side of the tile, the turn, and the row, in front.
+/// How many turns the place `row` is behind the first one of a tile. More than
+/// some would want the weights of as many taps at once.
+static int64_t turnsBehind(const WindowWay &way, int64_t row) {
+  constexpr int64_t most = 3;
+  int64_t together = (most + 1) * way.tapStep - 1;
+  return row % (together / way.step + 1) * way.step / way.tapStep;
+}
+
+static int64_t tapOf(const WindowWay &way, ArrayRef<AffineExpr> taps) {
+  return way.tap ? cast<AffineConstantExpr>(taps[*way.tap]).getValue() : 0;
+}
+
+/// The taps for all rows of the tile, by turns.
 SmallVector<TileEmitter::Tap> TileEmitter::tapsInTurns() {
   SmallVector<Tap> all;
-  const auto &[outer, inner] = *tiling.turns;
-  bool alongInner = !outer.tap || (inner.tap && innerRows > outerRows);
-  const WindowWay &along = alongInner ? inner : outer,
-                  &beside = alongInner ? outer : inner;
+  const auto &[along, beside, alongInner] = *tiling.turns;
   forEachTap([&](ArrayRef<AffineExpr> taps) {
-    auto tapOf = [&](const WindowWay &way) -> int64_t {
-      return way.tap ? cast<AffineConstantExpr>(taps[*way.tap]).getValue() : 0;
-    };
+    int64_t tap = tapOf(beside, taps) * along.taps + tapOf(along, taps);
     for (unsigned row = 0; row < rows(); ++row) {
       int64_t down = row / innerRows, across = row % innerRows;
-      auto [near, far] =
-          alongInner ? std::pair(across, down) : std::pair(down, across);
-      int64_t place = near * along.step / along.tapStep + tapOf(along);
+      int64_t near = alongInner ? across : down;
+      int64_t far = alongInner ? down : across;
       all.push_back({SmallVector<AffineExpr>(taps),
                      row,
                      all.size(),
-                     {tapOf(beside), place % along.taps, far, near}});
+                     {tap + turnsBehind(along, near), far, near}});
     }
   });
   sortByPlace(all);
@@ -130,21 +136,17 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsInTurns() {
 
 /// A step of a window whose taps come in turns.
 void TileEmitter::multiplyInTurns(MutableArrayRef<Value> sums) {
-  SmallVector<Tap> taps = tapsInTurns();
-  Value lane = reader.at(getAffineDimExpr(tiling.lane, b.getContext()));
-  for (ArrayRef<Tap> rest = taps; !rest.empty();) {
-    ArrayRef<Tap> beside = rest.take_while([&](const Tap &tap) {
-      return tap.place.front() == rest.front().place.front();
-    });
-    {
-      LaneReader::Scope scope(reader);
-      reader.bind(tiling.lane, lane);
-      for (const Tap &tap : beside)
-        multiply(tap, sums);
-    }
-    rest = rest.drop_front(beside.size());
-    // LLVM would keep in memory of its own what it knows to be read again.
-    lane = hidden(kernel, lane);
+  // LLVM would keep in memory of its own what it knows to be read again.
+  Sums lanes = {reader.at(getAffineDimExpr(tiling.lane, b.getContext()))};
+  const WindowWay &beside = tiling.turns->beside;
+  while (int64_t(lanes.size()) < beside.taps)
+    lanes.push_back(hidden(kernel, lanes.back()));
+  SmallVector<LaneReader::Memory> read(lanes.size());
+  for (const Tap &tap : tapsInTurns()) {
+    int64_t number = tapOf(beside, tap.taps);
+    LaneReader::Scope scope(reader, &read[number]);
+    reader.bind(tiling.lane, lanes[number]);
+    multiply(tap, sums);
   }
 }
 

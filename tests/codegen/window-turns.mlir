@@ -5,30 +5,22 @@
 #taps = affine_map<(h, w, c, kh, kw) -> (kh, kw, c)>
 #out = affine_map<(h, w, c, kh, kw) -> (h, w, c)>
 
-// Eight sums, four rows of two: a tap of a column for all rows, whose values are
-// those that are three rows apart, before the next tap. No sum gets a product
-// before the other seven have one.
+// Eight sums, four rows of two. A row has a tap in each turn, down a column and
+// then the next one's, and begins a turn behind the row before: both meet the
+// same value. What the second column's taps read again is read again.
 // CHECK-LABEL: func private @turns(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<6x4x8xf32>
-// CHECK:         vector.load %[[X]][%c0, %c0,
-// CHECK:         vector.load %[[X]][%c3, %c0,
-// CHECK:         vector.load %[[X]][%c0, %c1,
-// CHECK:         vector.load %[[X]][%c3, %c1,
-// CHECK:         vector.load %[[X]][%c1, %c0,
-// CHECK:         vector.load %[[X]][%c4, %c0,
-// CHECK:         vector.load %[[X]][%c1, %c1,
-// CHECK:         vector.load %[[X]][%c4, %c1,
-// CHECK:         vector.load %[[X]][%c2, %c0,
-// CHECK:         vector.load %[[X]][%c5, %c0,
-// CHECK:         vector.load %[[X]][%c2, %c1,
-// CHECK:         vector.load %[[X]][%c5, %c1,
-// The next taps read again what these have read.
-// CHECK:         llvm.inline_asm
-// CHECK:         vector.load %[[X]][%c0, %c1,
-// CHECK:         vector.load %[[X]][%c3, %c1,
-// CHECK:         vector.load %[[X]][%c0, %c2,
-// CHECK:         llvm.inline_asm
-// CHECK:         vector.load %[[X]][%c0, %c2,
+// CHECK-COUNT-2: llvm.inline_asm
+// CHECK:         vector.load %[[X]][%c0, %c0, %[[FIRST:.+]]]
+// CHECK:         vector.load %[[X]][%c0, %c1, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c1, %c0, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c1, %c1, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c2, %c0, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c2, %c1, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c0, %c1, %[[SECOND:.+]]]
+// CHECK:         vector.load %[[X]][%c3, %c0, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c0, %c2, %[[SECOND]]]
+// CHECK:         vector.load %[[X]][%c3, %c1, %[[FIRST]]]
 // CHECK:         return
 
 // With many registers, in the order of memory and once.
