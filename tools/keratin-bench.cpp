@@ -171,8 +171,11 @@ static double median(std::vector<double> values) {
   return *middle;
 }
 
+/// A sample is of `inSample` runs, which the first call finds out: repetitions
+/// have to agree about their number.
 static void runKernel(benchmark::State &state, const BenchKernel &kernel,
-                      const Machine &machine, Results &results) {
+                      int64_t &inSample, const Machine &machine,
+                      Results &results) {
   K::GraphScope graph;
   K::Tensors inputs;
   for (const K::Shape &shape : kernel.inputs)
@@ -197,7 +200,9 @@ static void runKernel(benchmark::State &state, const BenchKernel &kernel,
   auto run = [&] { runnable.run(); };
   // Long beside the checks of the core around each sample.
   constexpr double sampleSeconds = 1e-3;
-  auto inSample = int64_t(std::ceil(sampleSeconds / average(1, run).seconds));
+  double seconds = average(1, run).seconds; // and its code is in the cache
+  if (inSample == 0)
+    inSample = int64_t(std::ceil(sampleSeconds / seconds));
   std::optional<Memory> memory;
   if (const Bandwidth &near = machine.memoryOf(kernel.bytes);
       kernel.flops / machine.flops < kernel.bytes / near.bytesPerSecond)
@@ -225,7 +230,8 @@ static void runKernel(benchmark::State &state, const BenchKernel &kernel,
     ofFloor.push_back(std::max(arithmetic, memoryFloor) / sample.seconds);
     boundByArithmetic += arithmetic >= memoryFloor;
   }
-  double seconds = median(times), share = median(ofFloor);
+  seconds = median(times);
+  double share = median(ofFloor);
 
   using benchmark::Counter;
   constexpr auto rate = Counter::kIsIterationInvariantRate;
@@ -260,10 +266,11 @@ int main(int argc, char **argv) {
   std::vector<BenchKernel> kernels = benchKernels();
   Results results;
   for (const BenchKernel &kernel : kernels)
-    benchmark::RegisterBenchmark(kernel.name.c_str(),
-                                 [&](benchmark::State &state) {
-                                   runKernel(state, kernel, machine, results);
-                                 })
+    benchmark::RegisterBenchmark(
+        kernel.name.c_str(),
+        [&, inSample = int64_t(0)](benchmark::State &state) mutable {
+          runKernel(state, kernel, inSample, machine, results);
+        })
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond);
   try {
