@@ -66,6 +66,7 @@ public:
   /// A tensor, a position, how many lanes, and along which loop: a square that
   /// is transposed has the same position at the start of a row and of a column.
   using Key = std::tuple<mlir::Value, mlir::AffineMap, unsigned, unsigned>;
+
   /// Values that were made, and of what.
   struct Memory {
     llvm::DenseMap<Key, Lanes> lanes;

@@ -21,6 +21,8 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/TileLoops.h"
 
+#include <cstdlib>
+
 using namespace mlir;
 
 namespace keratin {
@@ -102,12 +104,14 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
   return all;
 }
 
-/// How many turns the place `row` is behind the first one of a tile. More than
-/// some would want the weights of as many taps at once.
+/// How many turns the place `row` is behind the first one of a tile, or in front
+/// where taps go backwards. More than some would want the weights of as many
+/// taps at once.
 static int64_t turnsBehind(const WindowWay &way, int64_t row) {
   constexpr int64_t most = 3;
-  int64_t together = (most + 1) * way.tapStep - 1;
-  return row % (together / way.step + 1) * way.step / way.tapStep;
+  int64_t together = (most + 1) * std::abs(way.tapStep) - 1;
+  int64_t rows = together / std::abs(way.step) + 1;
+  return row % rows * way.step / way.tapStep;
 }
 
 static int64_t tapOf(const WindowWay &way, ArrayRef<AffineExpr> taps) {
