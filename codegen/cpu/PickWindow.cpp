@@ -122,11 +122,8 @@ bool Classifier::pickWindowRows() {
     tiling.outerRow.reset();
   if (!tiling.outerRow)
     pickRowsOfWideWindow();
-  if (takesTurns(ways)) {
-    bool inner = !ways[0].tap ||
-                 (ways[1].tap && tiling.size.rows > tiling.size.outerRows);
-    tiling.turns = {ways[inner], ways[!inner], inner};
-  }
+  if (takesTurns(ways))
+    tiling.turns = {ways[1], ways[0]};
   return true;
 }
 

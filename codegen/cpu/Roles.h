@@ -65,11 +65,10 @@ struct Tiling {
   bool asksForRuns = true;
   std::optional<unsigned> row;
   std::optional<unsigned> outerRow; ///< of a window that goes two ways
-  /// How the taps of a window come in turns (TileTaps.cpp): along the longer
-  /// side of a tile, that of `row` or of `outerRow`, and beside it.
+  /// How the taps of a window come in turns (TileTaps.cpp): along `row`, and
+  /// then those beside.
   struct Turns {
     WindowWay along, beside;
-    bool alongInner;
   };
   std::optional<Turns> turns;
   std::optional<unsigned> shared; ///< the level that threads share
