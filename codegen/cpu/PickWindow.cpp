@@ -122,8 +122,10 @@ bool Classifier::pickWindowRows() {
     tiling.outerRow.reset();
   if (!tiling.outerRow)
     pickRowsOfWideWindow();
-  if (takesTurns(ways))
-    tiling.turns = {ways[1], ways[0]};
+  if (takesTurns(ways)) {
+    bool inner = !ways[0].tap;
+    tiling.turns = {ways[inner], ways[!inner], inner};
+  }
   return true;
 }
 

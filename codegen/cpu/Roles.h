@@ -65,10 +65,11 @@ struct Tiling {
   bool asksForRuns = true;
   std::optional<unsigned> row;
   std::optional<unsigned> outerRow; ///< of a window that goes two ways
-  /// How the taps of a window come in turns (TileTaps.cpp): along `row`, and
-  /// then those beside.
+  /// How the taps of a window come in turns (TileTaps.cpp): along the outer of
+  /// the ways that it goes, or the only one, and beside it.
   struct Turns {
     WindowWay along, beside;
+    bool alongInner;
   };
   std::optional<Turns> turns;
   std::optional<unsigned> shared; ///< the level that threads share

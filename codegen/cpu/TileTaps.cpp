@@ -5,18 +5,18 @@
 // that want it, are few reads, but a window of three has six sums under way at
 // most, and two at the ends of a tile. Many registers hold more sums.
 //
-// In turns each sum gets one product before any gets the next one. A sum is as
-// many turns behind the sum before it in its row as that one reads in front of
-// it, so that both meet the same value:
+// In turns each sum gets one product before any gets the next one. A row is as
+// many turns behind the row before as that one reads in front of it, so that
+// both meet the same value:
 //
 //   turn         0  1  2  3  4  5
-//   first sum    0  1  2  0' 1' 2'     its taps along the row, then the next
-//   second sum      0  1  2  0' 1'     row's
-//   third sum          0  1  2  0'
+//   first row    0  1  2  0' 1' 2'     its taps along, then beside those the
+//   second row      0  1  2  0' 1'     next ones
+//   third row          0  1  2  0'
 //   values       0  1  2  3  4  0' ..
 //
-// Few weights are in registers at once. Values are read again for the taps of
-// other rows. The taps of a sum are in their order, whatever the tile is and
+// Few weights are in registers at once. Values are read again for the taps that
+// are beside. A sum adds up its taps column by column, whatever the tile is and
 // wherever in it the sum.
 //
 //===----------------------------------------------------------------------===//
@@ -105,9 +105,9 @@ SmallVector<TileEmitter::Tap> TileEmitter::tapsOfRows() {
   return all;
 }
 
-/// How many turns the place `row` is behind the first one of a row, or in front
-/// where taps go backwards. More than some would want the weights of as many
-/// taps at once.
+/// How many turns the place `row` is behind the first one of a tile, or in
+/// front where taps go backwards. More than some would want the weights of as
+/// many taps at once.
 static int64_t turnsBehind(const WindowWay &way, int64_t row) {
   constexpr int64_t most = 3;
   int64_t together = (most + 1) * std::abs(way.tapStep) - 1;
@@ -122,15 +122,18 @@ static int64_t tapOf(const WindowWay &way, ArrayRef<AffineExpr> taps) {
 /// The taps for all rows of the tile, by turns.
 SmallVector<TileEmitter::Tap> TileEmitter::tapsInTurns() {
   SmallVector<Tap> all;
-  const auto &[along, beside] = *tiling.turns;
+  const auto &[along, beside, alongInner] = *tiling.turns;
   forEachTap([&](ArrayRef<AffineExpr> taps) {
     int64_t tap = tapOf(beside, taps) * along.taps + tapOf(along, taps);
-    for (unsigned row = 0; row < rows(); ++row)
-      all.push_back(
-          {SmallVector<AffineExpr>(taps),
-           row,
-           all.size(),
-           {tap + turnsBehind(along, row % innerRows), row / innerRows}});
+    for (unsigned row = 0; row < rows(); ++row) {
+      int64_t down = row / innerRows, across = row % innerRows;
+      int64_t near = alongInner ? across : down;
+      int64_t far = alongInner ? down : across;
+      all.push_back({SmallVector<AffineExpr>(taps),
+                     row,
+                     all.size(),
+                     {tap + turnsBehind(along, near), far, near}});
+    }
   });
   sortByPlace(all);
   return all;

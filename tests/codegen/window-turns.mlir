@@ -5,24 +5,22 @@
 #taps = affine_map<(h, w, c, kh, kw) -> (kh, kw, c)>
 #out = affine_map<(h, w, c, kh, kw) -> (h, w, c)>
 
-// Eight sums, four rows of two. A sum has a tap in each turn, along a row and
-// then the next one's, and begins a turn behind the sum in front: both meet the
-// same value. What the next row's taps read again is read again.
+// Eight sums, four rows of two. A row has a tap in each turn, down a column and
+// then the next one's, and begins a turn behind the row before: both meet the
+// same value. What the second column's taps read again is read again.
 // CHECK-LABEL: func private @turns(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<6x4x8xf32>
 // CHECK-COUNT-2: llvm.inline_asm
 // CHECK:         vector.load %[[X]][%c0, %c0, %[[FIRST:.+]]]
-// CHECK:         vector.load %[[X]][%c1, %c0, %[[FIRST]]]
-// CHECK:         vector.load %[[X]][%c2, %c0, %[[FIRST]]]
-// CHECK:         vector.load %[[X]][%c3, %c0, %[[FIRST]]]
 // CHECK:         vector.load %[[X]][%c0, %c1, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c1, %c0, %[[FIRST]]]
 // CHECK:         vector.load %[[X]][%c1, %c1, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c2, %c0, %[[FIRST]]]
 // CHECK:         vector.load %[[X]][%c2, %c1, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c0, %c1, %[[SECOND:.+]]]
+// CHECK:         vector.load %[[X]][%c3, %c0, %[[FIRST]]]
+// CHECK:         vector.load %[[X]][%c0, %c2, %[[SECOND]]]
 // CHECK:         vector.load %[[X]][%c3, %c1, %[[FIRST]]]
-// CHECK:         vector.load %[[X]][%c0, %c2, %[[FIRST]]]
-// CHECK:         vector.load %[[X]][%c3, %c2, %[[FIRST]]]
-// CHECK:         vector.load %[[X]][%c0, %c3, %[[FIRST]]]
-// CHECK:         vector.load %[[X]][%c1, %c0, %[[SECOND:.+]]]
 // CHECK:         return
 
 // With many registers, in the order of memory and once.
