@@ -43,14 +43,15 @@ static bool isFused(Operation &op) {
           }));
 }
 
-/// What a product with a zero, as the border of an image, leaves of a sum that
-/// it is added to: all of it.
+/// What a product with the zeros around an image leaves of a window's sum that
+/// it is added to: all of it. Other zeros may meet what is infinite.
 std::optional<Lanes> LaneReader::withoutZero(Operation &op,
                                              ArrayRef<Lanes> operands) {
-  if (!isFused(op))
+  auto generic = dyn_cast<linalg::GenericOp>(op.getParentOp());
+  if (!generic || generic.getNumReductionLoops() == 0 || !isFused(op))
     return std::nullopt;
   for (auto [number, lanes] : llvm::enumerate(operands))
-    if (lanes.value && matchPattern(lanes.value, m_AnyZeroFloat()))
+    if (lanes.isBorder && matchPattern(lanes.value, m_AnyZeroFloat()))
       return isa<arith::AddFOp>(op) ? operands[1 - number] : lanes;
   return std::nullopt;
 }

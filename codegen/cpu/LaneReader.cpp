@@ -323,8 +323,10 @@ Lanes LaneReader::readAround(tensor::PadOp pad, ArrayRef<AffineExpr> position,
     int64_t last = pad.getSourceType().getDimSize(dim) - 1;
     AffineExpr index = canonical(expr - low[dim]);
     Range range = rangeOf(index);
-    if (range && (range->second < 0 || range->first > last))
+    if (range && (range->second < 0 || range->first > last)) {
+      border.isBorder = true;
       return border;
+    }
     place.back() = index;
     if (range && range->first >= 0 && range->second <= last)
       continue;

@@ -29,6 +29,7 @@ using Position = llvm::SmallVector<mlir::AffineExpr>;
 struct Lanes {
   mlir::Value value;
   mlir::AffineExpr index;
+  bool isBorder = false; ///< of what a pad is around
 
   explicit operator bool() const { return value || index; }
 };
