@@ -57,7 +57,8 @@ SmallVector<Access> readWithSums(Kernel &kernel, linalg::GenericOp root) {
 void Classifier::pickPrefetch() {
   constexpr int64_t leastBytes = 128 << 10, mostBytes = 320 << 10;
   int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
-  if (!tiling.blocked || (tiling.panel && !tiling.widened) || !tiling.row ||
+  bool hasAll = !tiling.panel || (tiling.packsAll && !tiling.inBlocks());
+  if (!tiling.blocked || !(hasAll || tiling.widened) || !tiling.row ||
       extent(tiling.lane) <= block)
     return;
   auto type = cast<ShapedType>(tiling.blocked->get().getType());
@@ -66,7 +67,9 @@ void Classifier::pickPrefetch() {
   for (unsigned loop : tiling.reductions)
     if (blockedDependsOn(loop))
       inBlock *= turnsInBlock(loop);
-  if (type.getNumElements() * bytes < leastBytes || inBlock > mostBytes)
+  // What was packed just now is in the second cache where that has room for it.
+  int64_t least = tiling.packsAll ? unit.secondCache() : leastBytes;
+  if (type.getNumElements() * bytes < least || inBlock > mostBytes)
     return;
   int64_t tiles = 1;
   for (const Tiling::Level &level : llvm::reverse(tiling.levels)) {

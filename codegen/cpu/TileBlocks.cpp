@@ -349,12 +349,16 @@ void TileEmitter::prefetchRows() {
                              /*isDataCache=*/true);
 }
 
+/// All blocks: the packed argument, or the panel that this kernel fills first.
+Value TileEmitter::blocksInMemory() {
+  return tiling.packsAll ? panel : kernel.memrefOf(tiling.blocked->get());
+}
+
 /// The block behind `number`; behind the last one comes the first, where that
 /// is read again.
 void TileEmitter::findNextBlock(Value number) {
   ArrayRef<int64_t> shape =
-      cast<ShapedType>(kernel.memrefOf(tiling.blocked->get()).getType())
-          .getShape();
+      cast<MemRefType>(blocksInMemory().getType()).getShape();
   size_t outside = packing.outer.size();
   AffineMap map = root.getMatchingIndexingMap(tiling.blocked);
   Value place;
@@ -437,7 +441,7 @@ Value TileEmitter::numberOfTile(int64_t most, bool ofColumns) {
 Value TileEmitter::flattened(Value memref) {
   if (!flatWeights) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&kernel.to().front());
+    b.setInsertionPointAfterValue(memref);
     auto rank = cast<MemRefType>(memref.getType()).getRank();
     ReassociationIndices all(llvm::to_vector(llvm::seq<int64_t>(rank)));
     flatWeights = memref::CollapseShapeOp::create(
@@ -449,7 +453,7 @@ Value TileEmitter::flattened(Value memref) {
 /// Asks for a part of the next block: each tile has its share of it, and each
 /// step of the reduction goes on by a few elements.
 void TileEmitter::prefetch() {
-  Value memref = kernel.memrefOf(tiling.blocked->get());
+  Value memref = blocksInMemory();
   auto type = cast<MemRefType>(memref.getType());
   ArrayRef<int64_t> shape = type.getShape();
   auto add = [&](Value &sum, Value value, int64_t factor) {
@@ -471,6 +475,8 @@ void TileEmitter::prefetch() {
       continue;
     int64_t extent = inBlock[--next];
     auto loop = dyn_cast<AffineDimExpr>(position[dim]);
+    if (tiling.packsAll && !(loop && isInBlock(loop.getPosition())))
+      continue; // of which the panel has one position
     Value value = reader.at(position[dim]);
     if (loop && isInBlock(loop.getPosition())) {
       add(share, value, stride * step);

@@ -127,7 +127,7 @@ void Classifier::pickCopied() {
   constexpr int64_t mostBytes = 1 << 20;
   if (!tiling.row || tiling.outerRow || !tiling.taps.empty() ||
       tiling.reducesLanes || tiling.reductions.empty() || tiling.widened ||
-      tiling.packsAll || unit.littleCode)
+      (tiling.packsAll && tiling.inBlocks()) || unit.littleCode)
     return;
   int64_t block = int64_t(tiling.size.vectors) * tiling.lanes;
   auto isOpen = [&](unsigned loop) { return !extent(loop); };

@@ -77,6 +77,7 @@ private:
   void takeWeightsAhead();
   void prefetchWeightsAhead();
   mlir::Value flattened(mlir::Value memref);
+  mlir::Value blocksInMemory();
   mlir::Value placeOfWeights(unsigned column);
   void prefetchStreams();
   void prefetchWindow();
