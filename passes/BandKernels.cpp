@@ -194,12 +194,13 @@ static bool isLeftOut(Link &border, Link &window) {
          readsAroundBorder(window.rows.kernel(), window.input, *pads.begin());
 }
 
-/// The chain with the window `call` in its middle.
+/// The chain with the window `call` in its middle, or what reduces rows.
 std::optional<Chain> Bander::chainAround(func::CallOp call) {
   auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
   auto kind =
       kernel ? kernel->getAttrOfType<StringAttr>("ktn.kernel") : StringAttr();
-  if (!kind || (kind != "depthwise" && kind != "pool"))
+  constexpr llvm::StringLiteral middles[] = {"depthwise", "pool", "reduce"};
+  if (!kind || !llvm::is_contained(middles, kind.getValue()))
     return std::nullopt;
   std::optional<Link> window = linkOf(call);
   if (!window)

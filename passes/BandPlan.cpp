@@ -1,5 +1,6 @@
 //===- BandPlan.cpp - which bands chains of kernels go by -----------------===//
 #include "passes/BandPlan.h"
+#include "passes/Bands.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
@@ -8,9 +9,6 @@ using namespace mlir;
 
 namespace keratin {
 
-/// Bytes between kernels that stay where they are: less than that is in a
-/// second cache anyway.
-static constexpr int64_t largeBytes = 3 << 19;
 /// FLOPs that a core does while a byte goes to the third cache or comes back.
 static constexpr int64_t flopsOfByte = 4;
 /// Bands that are done at the same time: enough for few threads, more where
@@ -121,7 +119,7 @@ std::optional<BandPlan> planBands(Chain &chain, int64_t bandBytes) {
   constexpr int64_t mostRows = 1 << 20;
   if (rows > mostRows ||
       between > INT64_MAX / 64 / std::max<int64_t>(images, 1) ||
-      between * images < largeBytes)
+      between * images < largeBytesBetween)
     return std::nullopt;
 
   std::optional<BandPlan> best;

@@ -8,6 +8,10 @@
 
 namespace keratin {
 
+/// Bytes between kernels from which on they go by bands: less than that is in a
+/// second cache anyway.
+inline constexpr int64_t largeBytesBetween = 3 << 19;
+
 /// On a loop whose turns compute bands of rows: a dictionary of `pieces`, how
 /// many of them may be done at the same time, each in buffers of its own, and
 /// for the table of kernels `name`, `flops` and `bytes`.

@@ -209,6 +209,7 @@ public:
 private:
   FailureOr<func::FuncOp> build(const KernelGroup &group,
                                 ArrayRef<Value> operands,
+                                ArrayRef<OpOperand *> again,
                                 ArrayRef<Value> results);
   func::FuncOp unique(func::FuncOp kernel, ArrayRef<Value> operands,
                       llvm::StringRef layer);
@@ -328,8 +329,30 @@ FailureOr<Value> cloneEmpty(OpBuilder &b, tensor::EmptyOp empty,
       .getResult();
 }
 
+/// Where a sum of `group` multiplies what is not made in it with itself, read
+/// another way: the factors of Gram's matrix. Tiles read one of them in blocks
+/// and the other as it is, so those are two arguments.
+SmallVector<OpOperand *> readAgain(const KernelGroup &group) {
+  SmallVector<OpOperand *> again;
+  for (Operation *op : group.ops) {
+    auto sum = dyn_cast<linalg::GenericOp>(op);
+    if (!sum || sum.getNumReductionLoops() == 0)
+      continue;
+    SmallVector<OpOperand *> factors = sum.getDpsInputOperands();
+    if (factors.size() == 2 && factors[0]->get() == factors[1]->get() &&
+        sum.getMatchingIndexingMap(factors[0]) !=
+            sum.getMatchingIndexingMap(factors[1]) &&
+        !llvm::is_contained(group.ops, factors[0]->get().getDefiningOp()))
+      again.push_back(factors[1]);
+  }
+  return again;
+}
+
+/// `operands` are what the group reads, then that of `again`, and destinations
+/// for `results`.
 FailureOr<func::FuncOp> Outliner::build(const KernelGroup &group,
                                         ArrayRef<Value> operands,
+                                        ArrayRef<OpOperand *> again,
                                         ArrayRef<Value> results) {
   Location loc = group.ops.back()->getLoc();
   OpBuilder b(module.getContext());
@@ -342,11 +365,12 @@ FailureOr<func::FuncOp> Outliner::build(const KernelGroup &group,
 
   Block *body = kernel.addEntryBlock();
   b.setInsertionPointToStart(body);
-  size_t numInputs = operands.size() - results.size();
+  size_t numInputs = operands.size() - results.size() - again.size();
   IRMapping map;
   map.map(operands.take_front(numInputs),
           body->getArguments().take_front(numInputs));
-  ValueRange targets = body->getArguments().drop_front(numInputs);
+  ValueRange others = body->getArguments().drop_front(numInputs);
+  ValueRange targets = others.drop_front(again.size());
 
   auto cloneScalar = [&](Value value) {
     if (isScalarConstant(value) && !map.contains(value))
@@ -381,6 +405,9 @@ FailureOr<func::FuncOp> Outliner::build(const KernelGroup &group,
         local.map(init, *target);
       }
     Operation *clone = b.clone(*op, local);
+    for (auto [operand, argument] : llvm::zip(again, others))
+      if (operand->getOwner() == op)
+        clone->setOperand(operand->getOperandNumber(), argument);
     map.map(op->getResults(), clone->getResults());
   }
   func::ReturnOp::create(b, loc, llvm::map_to_vector(results, [&](Value v) {
@@ -448,6 +475,9 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
     return success(); // nobody needs it: left to be erased as dead
 
   SmallVector<Value> operands(inputs.getArrayRef());
+  SmallVector<OpOperand *> again = readAgain(group);
+  for (OpOperand *operand : again)
+    operands.push_back(operand->get());
   llvm::append_range(operands, destinations);
   BatchSize bytes;
   for (Value input : inputs)
@@ -455,7 +485,7 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
   for (Value destination : destinations)
     bytes = addOrSaturate(bytes, countBytes(destination));
 
-  FailureOr<func::FuncOp> kernel = build(group, operands, results);
+  FailureOr<func::FuncOp> kernel = build(group, operands, again, results);
   if (failed(kernel))
     return failure();
   std::string layer = layerOf(group);

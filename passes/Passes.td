@@ -314,6 +314,20 @@ def SplitSums : Pass<"ktn-split-sums", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def SplitPools : Pass<"ktn-split-pools", "::mlir::func::FuncOp"> {
+  let summary = "Reduce large images that products make band by band";
+  let description = [{
+    A reduction over all pixels of images that are too large for the second cache, such as global pooling, reads again what
+    a product has just written. It becomes one over each band of rows, which `ktn-band-kernels` does right behind the
+    product of the band, and one over what bands have.
+
+    Requires: `ktn-lower-to-linalg`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SplitWindows : Pass<"ktn-split-windows", "::mlir::func::FuncOp"> {
   let summary = "Give windows with few outputs more columns";
   let description = [{

@@ -119,6 +119,7 @@ static void addLinalg(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createMergeAxes());
     pm.addNestedPass<func::FuncOp>(createSkipUnread());
     pm.addNestedPass<func::FuncOp>(createSplitSums());
+    pm.addNestedPass<func::FuncOp>(createSplitPools());
   }
   pm.addPass(createCanonicalize());
   pm.addPass(createCSEPass());

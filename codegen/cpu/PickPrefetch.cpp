@@ -68,7 +68,7 @@ void Classifier::pickPrefetch() {
     if (blockedDependsOn(loop))
       inBlock *= turnsInBlock(loop);
   // What was packed just now is in the second cache where that has room for it.
-  int64_t least = tiling.packsAll ? unit.secondCache() : leastBytes;
+  int64_t least = tiling.packsAll ? unit.secondCache() / 4 * 3 : leastBytes;
   if (type.getNumElements() * bytes < least || inBlock > mostBytes)
     return;
   int64_t tiles = 1;

@@ -215,4 +215,72 @@ INSTANTIATE_TEST_SUITE_P(Rows, BandsBeforeABorder,
                          testing::Values(149, 150, 151, 155),
                          testing::PrintToStringParamName());
 
+/// Pools over all of what a product makes, of which they reduce a band as soon
+/// as it is there.
+struct GlobalPoolCase {
+  const char *name;
+  K::Shape image; ///< channels last
+  int64_t channels, window;
+  K::Tensor (*pool)(const K::Tensor &, const K::Axes &, bool);
+  bool isOpen = false; ///< any number of images
+  bool keepsAxes = false;
+  int64_t bands = 1; ///< loops over them
+};
+
+class BandsOfGlobalPools : public FormTest<GlobalPoolCase> {
+protected:
+  K::Function block() {
+    const GlobalPoolCase &c = GetParam();
+    K::Shape shape = c.image;
+    if (c.isOpen)
+      shape[0] = K::None;
+    K::Tensor x = K::placeholder(shape), y;
+    int64_t before = shape.back();
+    bool isLine = shape.size() == 3;
+    if (isLine)
+      y = K::conv1d(x, K::constant(numbers({c.window, before, c.channels})), 1,
+                    "same", "channels_last");
+    else
+      y = K::conv2d(
+          x, K::constant(numbers({c.window, c.window, before, c.channels})),
+          {1, 1}, "same", "channels_last");
+    y = K::sigmoid(K::bias_add(y, K::constant(numbers({c.channels}))));
+    y = c.pool(y, isLine ? K::Axes{1} : K::Axes{1, 2}, c.keepsAxes);
+    return K::function({x}, {y});
+  }
+};
+
+TEST_P(BandsOfGlobalPools, GiveWhatWholeImagesGive) {
+  K::Function function = block();
+  std::vector<Array> inputs = inputsOf(function, GetParam().image[0]);
+  Array expected = plainResult(function, inputs);
+  EXPECT_LE(relativeError(function(inputs)[0], expected), 1e-5);
+}
+
+TEST_P(BandsOfGlobalPools, AreWhatIsCompiled) {
+  K::SaveOptions options;
+  options.batch = GetParam().isOpen ? K::None : GetParam().image[0];
+  std::vector<std::string> ops = kernelOps(block(), options);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "bands"), GetParam().bands);
+}
+
+TEST_P(BandsOfGlobalPools, DoNotDependOnThreads) {
+  K::Function function = block();
+  expectSameBitsOnThreads(function, inputsOf(function, GetParam().image[0]));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, BandsOfGlobalPools,
+    testing::Values(
+        GlobalPoolCase{"points", {2, 2048, 16}, 512, 1, K::max},
+        GlobalPoolCase{"smallest", {1, 1200, 16}, 400, 1, K::min, true, true},
+        GlobalPoolCase{"sums", {1, 96, 96, 8}, 64, 1, K::sum, true},
+        GlobalPoolCase{"means", {3, 100, 90, 8}, 64, 1, K::mean, false, true},
+        GlobalPoolCase{"windows", {1, 96, 96, 8}, 64, 3, K::mean},
+        // No rows of theirs are a part of an image; the image is small.
+        GlobalPoolCase{"prime", {1, 2503, 16}, 256, 1, K::max, false, false, 0},
+        GlobalPoolCase{
+            "small", {1, 512, 16}, 512, 1, K::mean, false, false, 0}),
+    [](const auto &info) { return std::string(info.param.name); });
+
 } // namespace

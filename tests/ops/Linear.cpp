@@ -72,6 +72,23 @@ std::vector<Row> linearRows() {
        .formula =
            [](const std::vector<Values> &x) { return batched(x[0], x[1]); },
        .tolerance = 4e-6},
+      // A tensor with itself, of which one factor is packed.
+      {.name = "batch_dot_of_rows_with_themselves",
+       .shapes = {{tableBatch, 100, 130}},
+       .op = [](X x) { return K::batch_dot(x[0], x[0], {2, 2}); },
+       .formula =
+           [](const std::vector<Values> &x) {
+             return batched(x[0], permute(x[0], {0, 2, 1}));
+           },
+       .tolerance = 1e-5},
+      {.name = "batch_dot_of_columns_with_themselves",
+       .shapes = {{tableBatch, 130, 100}},
+       .op = [](X x) { return K::batch_dot(x[0], x[0], {1, 1}); },
+       .formula =
+           [](const std::vector<Values> &x) {
+             return batched(permute(x[0], {0, 2, 1}), x[0]);
+           },
+       .tolerance = 1e-5},
       {.name = "batch_dot_last_axes",
        .shapes = {{tableBatch, 5, 6}, {tableBatch, 7, 6}},
        .op = [](X x) { return K::batch_dot(x[0], x[1], {2, 2}); },

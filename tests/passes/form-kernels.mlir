@@ -697,3 +697,31 @@ func.func @unit_axis(%x: tensor<?x18x18x4xf32>, %w: tensor<3x3x1x4xf32>) -> tens
   } -> tensor<?x16x16x4xf32>
   return %y : tensor<?x16x16x4xf32>
 }
+
+// -----
+
+#left = affine_map<(m, n, k) -> (k, m)>
+#right = affine_map<(m, n, k) -> (k, n)>
+#gram = affine_map<(m, n, k) -> (m, n)>
+
+// A product of a tensor with itself has two factors, of which one can be packed.
+// CHECK-LABEL: func @gram(
+// CHECK-SAME:    %[[X:.+]]: tensor<3136x256xf32>
+// CHECK:         call @kernel.matmul(%[[X]], %[[X]], %
+// CHECK:       func.func private @kernel.matmul(
+// CHECK-SAME:    %[[LEFT:.+]]: tensor<3136x256xf32>, %[[RIGHT:.+]]: tensor<3136x256xf32>, %{{.+}}: tensor<256x256xf32>)
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[LEFT]], %[[RIGHT]] :
+func.func @gram(%x: tensor<3136x256xf32>) -> tensor<256x256xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<256x256xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<256x256xf32>) -> tensor<256x256xf32>
+  %g = linalg.generic {indexing_maps = [#left, #right, #gram], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %x : tensor<3136x256xf32>, tensor<3136x256xf32>) outs(%f : tensor<256x256xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %m, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<256x256xf32>
+  return %g : tensor<256x256xf32>
+}
