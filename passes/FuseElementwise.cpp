@@ -15,6 +15,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 
@@ -140,14 +141,65 @@ bool isLookedUpForRoot(OpOperand *operand) {
          });
 }
 
+/// Whether `op` is a few sums, products and comparisons.
+bool isArithmetic(linalg::GenericOp op) {
+  constexpr int64_t mostOps = 6;
+  auto ops = op.getBody()->without_terminator();
+  return std::distance(ops.begin(), ops.end()) <= mostOps &&
+         llvm::all_of(ops,
+                      llvm::IsaPred<arith::AddFOp, arith::SubFOp, arith::MulFOp,
+                                    arith::NegFOp, arith::MaximumFOp,
+                                    arith::MinimumFOp, math::AbsFOp>);
+}
+
+/// Whether `operand` is made of pairs of elements, each of which many others
+/// are made of, too, and all that its reader does is to reduce it: distances of
+/// points to other points. Both have the loops of a product then.
+bool isOfPairs(OpOperand *operand) {
+  auto pairs = operand->get().getDefiningOp<linalg::GenericOp>();
+  auto reader = cast<linalg::GenericOp>(operand->getOwner());
+  AffineMap map = reader.getMatchingIndexingMap(operand);
+  if (reader.getNumDpsInputs() != 1 || reader->getNumResults() != 1 ||
+      kindOf(reader) != "reduce" || !map.isPermutation() ||
+      !isElementwise(pairs.getOperation()) || !isArithmetic(pairs) ||
+      pairs.hasIndexSemantics())
+    return false;
+  SmallVector<utils::IteratorType> kinds = reader.getIteratorTypesArray();
+  SmallVector<int64_t> extents = reader.getStaticLoopRanges();
+  // Loops of the result that an input of pairs goes along beside the reduction.
+  SmallVector<llvm::SmallBitVector> ways;
+  for (OpOperand *input : pairs.getDpsInputOperands()) {
+    AffineMap read = pairs.getMatchingIndexingMap(input);
+    llvm::SmallBitVector own(extents.size());
+    bool isReduced = false, isWhole = true;
+    for (unsigned dim = 0; dim < map.getNumResults(); ++dim) {
+      unsigned loop = map.getDimPosition(dim);
+      bool isRead = read.isFunctionOfDim(dim);
+      if (kinds[loop] == utils::IteratorType::reduction)
+        isReduced |= isRead;
+      else if (isRead)
+        own.set(loop);
+      else
+        isWhole &= extents[loop] == 1;
+    }
+    if (isReduced && !isWhole && own.any())
+      ways.push_back(own);
+  }
+  return llvm::any_of(ways, [&](const llvm::SmallBitVector &own) {
+    return own != ways.front();
+  });
+}
+
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer || !isParallel(producer))
     return false;
   if (!isParallel(consumer))
-    return reducesOuterAxes(consumer, operand) && isCheapToRepeat(producer) &&
-           fitTogether(producer, consumer);
+    return fitTogether(producer, consumer) &&
+           ((reducesOuterAxes(consumer, operand) &&
+             isCheapToRepeat(producer)) ||
+            (isOnlyReader(operand->get(), consumer) && isOfPairs(operand)));
   return (isOnlyReader(operand->get(), consumer) ||
           isCheapToRepeat(producer)) &&
          !narrowsRoot(producer) && fitTogether(producer, consumer) &&

@@ -66,6 +66,28 @@ static std::vector<Row> reduction(const std::string &name, Reduction op,
   return rows;
 }
 
+/// What reduces a function of each row of one tensor and each of another.
+static Row ofPairs(const std::string &name,
+                   const std::function<K::Tensor(const K::Tensor &)> &op,
+                   const std::function<double(const std::vector<double> &)> &f,
+                   Row row = {}) {
+  row.name = name;
+  row.shapes = {{tableBatch, 13, 21}, {tableBatch, 18, 21}};
+  row.op = [=](const K::Tensors &x) {
+    return op(K::expand_dims(x[0], 2) - K::expand_dims(x[1], 1));
+  };
+  row.formula = [=](const std::vector<Values> &x) {
+    K::Shape shape = {x[0].shape[0], 13, 18};
+    return generate(shape, [&](const K::Shape &at) {
+      std::vector<double> apart;
+      for (int64_t k = 0; k < 21; ++k)
+        apart.push_back(x[0][{at[0], at[1], k}] - x[1][{at[0], at[2], k}]);
+      return f(apart);
+    });
+  };
+  return row;
+}
+
 static double sum(List x) { return std::accumulate(x.begin(), x.end(), 0.0); }
 static double mean(List x) { return sum(x) / x.size(); }
 static double variance(List x) {
@@ -122,6 +144,32 @@ std::vector<Row> reduceRows() {
           }),
       cumulative("cumsum", K::cumsum, sum),
       cumulative("cumprod", K::cumprod, product),
+      ofPairs(
+          "squared_distances",
+          [](const K::Tensor &x) { return K::sum(K::square(x), {-1}); },
+          [](List x) {
+            return std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
+          },
+          {.tolerance = 1e-5}),
+      ofPairs(
+          "distances",
+          [](const K::Tensor &x) { return K::max(K::abs(x), {-1}); },
+          [](List x) {
+            return std::transform_reduce(
+                x.begin(), x.end(), 0.0,
+                [](double a, double b) { return std::max(a, b); },
+                [](double a) { return std::abs(a); });
+          }),
+      ofPairs(
+          "means_of_absolute_distances",
+          [](const K::Tensor &x) { return K::exp(-K::mean(K::abs(x), {-1})); },
+          [](List x) {
+            return std::exp(
+                -std::transform_reduce(x.begin(), x.end(), 0.0, std::plus<>(),
+                                       [](double a) { return std::abs(a); }) /
+                double(x.size()));
+          },
+          {.tolerance = 1e-5}),
   };
   auto add = [&](std::vector<Row> more) {
     rows.insert(rows.end(), more.begin(), more.end());

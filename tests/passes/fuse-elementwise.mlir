@@ -310,3 +310,51 @@ func.func @off_mean(%x: tensor<4x8xf32>, %m: tensor<8xf32>, %rm: tensor<4xf32>) 
   } -> tensor<4x8xf32>
   return %v, %y, %rv, %ry : tensor<8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4x8xf32>
 }
+
+#point = affine_map<(i, j, k) -> (i, k)>
+#other = affine_map<(i, j, k) -> (j, k)>
+#apart = affine_map<(i, j, k) -> (i, j, k)>
+#each = affine_map<(i, j, k) -> (i, j)>
+
+// Distances have the loops of a product, and no tensor of all differences. What
+// is beside numbers of its row alone has no more of them than it was.
+// CHECK-LABEL: func @distances(
+// CHECK-SAME:    %[[X:.+]]: tensor<4x8xf32>, %[[Y:.+]]: tensor<5x8xf32>,
+// CHECK:         linalg.generic {{.+}} iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[X]], %[[Y]] : tensor<4x8xf32>, tensor<5x8xf32>) outs(%{{.+}} : tensor<4x5xf32>)
+// CHECK:           arith.subf
+// CHECK-NEXT:      arith.mulf
+// CHECK-NEXT:      arith.addf
+// CHECK:         linalg.generic {{.+}} iterator_types = ["parallel", "parallel", "parallel"]} {{.+}} outs(%{{.+}} : tensor<4x5x8xf32>)
+// CHECK:         linalg.generic {{.+}} iterator_types = ["parallel", "parallel", "reduction"]} ins(%{{.+}} : tensor<4x5x8xf32>)
+func.func @distances(%x: tensor<4x8xf32>, %y: tensor<5x8xf32>, %z: tensor<4x5x8xf32>) -> (tensor<4x5xf32>, tensor<4x5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x5x8xf32>
+  %es = tensor.empty() : tensor<4x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%es : tensor<4x5xf32>) -> tensor<4x5xf32>
+  %squares = linalg.generic {indexing_maps = [#point, #other, #apart], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %y : tensor<4x8xf32>, tensor<5x8xf32>) outs(%e : tensor<4x5x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.subf %a, %b : f32
+    %s = arith.mulf %r, %r : f32
+    linalg.yield %s : f32
+  } -> tensor<4x5x8xf32>
+  %d = linalg.generic {indexing_maps = [#apart, #each], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%squares : tensor<4x5x8xf32>) outs(%f : tensor<4x5xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<4x5xf32>
+  %shifted = linalg.generic {indexing_maps = [#apart, #other, #apart], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%z, %y : tensor<4x5x8xf32>, tensor<5x8xf32>) outs(%e : tensor<4x5x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.subf %a, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<4x5x8xf32>
+  %sum = linalg.generic {indexing_maps = [#apart, #each], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%shifted : tensor<4x5x8xf32>) outs(%f : tensor<4x5xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<4x5xf32>
+  return %d, %sum : tensor<4x5xf32>, tensor<4x5xf32>
+}
