@@ -2,6 +2,8 @@
 #include "ir/Ktn.h"
 #include "ir/Vjp.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -91,6 +93,52 @@ LogicalResult DotGeneralOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   for (int64_t axis : freeAxes(rhs->getRank(), rhsBatch, rhsContract))
     shape.push_back(rhs->getDimSize(axis));
   return inferTensor(location, shape, lhs->getElementType(), types);
+}
+
+/// Reads what `operand` of `op` is a transpose of, by the axes there, which are
+/// `batch` and `contract` now. Weights are transposed once and for all.
+static LogicalResult readBeforeTranspose(DotGeneralOp op, OpOperand &operand,
+                                         SmallVectorImpl<int64_t> &batch,
+                                         SmallVectorImpl<int64_t> &contract) {
+  auto transpose = operand.get().getDefiningOp<TransposeOp>();
+  if (!transpose || matchPattern(transpose.getX(), m_Constant()))
+    return failure();
+  ArrayRef<int64_t> permutation = transpose.getPermutation();
+  auto before = [&](ArrayRef<int64_t> axes) {
+    return llvm::map_to_vector(axes,
+                               [&](int64_t axis) { return permutation[axis]; });
+  };
+  // The axes of the result keep their order.
+  if (!llvm::is_sorted(
+          before(freeAxes(int64_t(permutation.size()), batch, contract))))
+    return failure();
+  batch = before(batch);
+  contract = before(contract);
+  operand.set(transpose.getX());
+  return success();
+}
+
+/// dot(transpose(x), y) = dot(x, y) over other axes
+LogicalResult DotGeneralOp::canonicalize(DotGeneralOp op,
+                                         PatternRewriter &rewriter) {
+  SmallVector<int64_t> lhsBatch(op.getLhsBatch()), rhsBatch(op.getRhsBatch()),
+      lhsContract(op.getLhsContract()), rhsContract(op.getRhsContract());
+  bool changed = false;
+  rewriter.startOpModification(op);
+  changed |= succeeded(
+      readBeforeTranspose(op, op.getLhsMutable(), lhsBatch, lhsContract));
+  changed |= succeeded(
+      readBeforeTranspose(op, op.getRhsMutable(), rhsBatch, rhsContract));
+  if (!changed) {
+    rewriter.cancelOpModification(op);
+    return rewriter.notifyMatchFailure(op, "no factor is a transpose");
+  }
+  op.setLhsBatch(lhsBatch);
+  op.setRhsBatch(rhsBatch);
+  op.setLhsContract(lhsContract);
+  op.setRhsContract(rhsContract);
+  rewriter.finalizeOpModification(op);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

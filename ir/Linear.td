@@ -34,6 +34,7 @@ def Ktn_DotGeneralOp : Ktn_PureOp<"dot_general", [
     `contract` $lhs_contract `x` $rhs_contract attr-dict
     `:` type($lhs) `,` type($rhs) `->` type($y)
   }];
+  let hasCanonicalizeMethod = 1;
   string kerasName = "";
 }
 
