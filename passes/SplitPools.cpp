@@ -39,15 +39,15 @@ Operation *combinerOf(linalg::GenericOp op) {
   Block *body = op.getBody();
   BlockArgument before = body->getArguments().back();
   Operation *combiner = body->getTerminator()->getOperand(0).getDefiningOp();
-  bool isSum = isa_and_nonnull<arith::AddFOp>(combiner);
-  if (!(isSum ? startsFromZero(op)
-              : isa_and_nonnull<arith::MaximumFOp, arith::MinimumFOp,
-                                arith::MaxNumFOp, arith::MinNumFOp>(combiner) &&
-                    op.getDpsInits()[0].getDefiningOp<linalg::FillOp>()) ||
-      !before.hasOneUse() ||
+  if (!combiner || !before.hasOneUse() ||
       !llvm::is_contained(combiner->getOperands(), before))
     return nullptr;
-  return combiner;
+  // Each group begins with it: a sum would have it several times.
+  auto start = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  bool isSum = isa<arith::AddFOp>(combiner) && startsFromZero(op);
+  bool isExtreme = start && isa<arith::MaximumFOp, arith::MinimumFOp,
+                                arith::MaxNumFOp, arith::MinNumFOp>(combiner);
+  return isSum || isExtreme ? combiner : nullptr;
 }
 
 /// Whether `op` reduces images of channels, axes 0 and the last one of its only
