@@ -95,8 +95,9 @@ LogicalResult DotGeneralOp::inferReturnTypes(MLIRContext *, MaybeLoc location,
   return inferTensor(location, shape, lhs->getElementType(), types);
 }
 
-/// Reads what `operand` of `op` is a transpose of, by the axes there, which are
-/// `batch` and `contract` now. Weights are transposed once and for all.
+/// Reads what `operand` of `op`, a matrix for each of a batch, is a transpose
+/// of, by the axes there, which are `batch` and `contract` now. Weights are
+/// transposed once and for all.
 static LogicalResult readBeforeTranspose(DotGeneralOp op, OpOperand &operand,
                                          SmallVectorImpl<int64_t> &batch,
                                          SmallVectorImpl<int64_t> &contract) {
@@ -108,9 +109,11 @@ static LogicalResult readBeforeTranspose(DotGeneralOp op, OpOperand &operand,
     return llvm::map_to_vector(axes,
                                [&](int64_t axis) { return permutation[axis]; });
   };
-  // The axes of the result keep their order.
-  if (!llvm::is_sorted(
-          before(freeAxes(int64_t(permutation.size()), batch, contract))))
+  // Several that are summed over, or that the result has, may be neighbours now
+  // and would be none: a product over one axis, as heads joined by a transpose,
+  // would be one over two.
+  if (contract.size() > 1 ||
+      freeAxes(int64_t(permutation.size()), batch, contract).size() > 1)
     return failure();
   batch = before(batch);
   contract = before(contract);

@@ -146,22 +146,27 @@ func.func @broadcasts_of_one_value() -> (tensor<8x4xf32>, tensor<512x512xf32>) {
   return %small, %large : tensor<8x4xf32>, tensor<512x512xf32>
 }
 
-// A product reads what its factors are transposes of, by the axes there; but
-// weights, which are transposed when this is compiled, and where the axes of
-// the result would come in another order.
+// A product of matrices reads what its factors are transposes of, by the axes
+// there; but weights, which are transposed when this is compiled, and where
+// axes that are one for the product would be apart.
 // CHECK-LABEL: func @products_of_transposes(
 // CHECK-SAME:    %[[X:.+]]: tensor<?x5x2x8xf32>, %[[Y:.+]]: tensor<?x6x2x8xf32>)
 // CHECK-DAG:     %[[W:.+]] = ktn.transpose %{{.+}}, [1, 0]
 // CHECK-DAG:     %[[MOVED:.+]] = ktn.transpose %[[X]], [0, 2, 1, 3]
 // CHECK-DAG:     ktn.dot_general %[[X]], %[[Y]] batch [0, 2] x [0, 2] contract [3] x [3]
 // CHECK-DAG:     ktn.dot_general %[[MOVED]], %[[W]] contract [3] x [0]
+// CHECK-DAG:     %[[JOINED:.+]] = ktn.transpose %[[X]], [0, 1, 3, 2]
+// CHECK-DAG:     ktn.dot_general %[[JOINED]], %{{.+}} contract [2, 3] x [0, 1]
 // CHECK:         return
-func.func @products_of_transposes(%x: tensor<?x5x2x8xf32>, %y: tensor<?x6x2x8xf32>) -> (tensor<?x2x5x6xf32>, tensor<?x2x5x3xf32>) {
+func.func @products_of_transposes(%x: tensor<?x5x2x8xf32>, %y: tensor<?x6x2x8xf32>) -> (tensor<?x2x5x6xf32>, tensor<?x2x5x3xf32>, tensor<?x5x3xf32>) {
   %w = ktn.constant dense<[[1., 2., 3., 4., 5., 6., 7., 8.], [1., 0., 0., 0., 0., 0., 0., 0.], [0., 1., 0., 0., 0., 0., 0., 0.]]> : tensor<3x8xf32>
   %q = ktn.transpose %x, [0, 2, 1, 3] : tensor<?x5x2x8xf32> -> tensor<?x2x5x8xf32>
   %k = ktn.transpose %y, [0, 2, 3, 1] : tensor<?x6x2x8xf32> -> tensor<?x2x8x6xf32>
   %scores = ktn.dot_general %q, %k batch [0, 1] x [0, 1] contract [3] x [2] : tensor<?x2x5x8xf32>, tensor<?x2x8x6xf32> -> tensor<?x2x5x6xf32>
   %t = ktn.transpose %w, [1, 0] : tensor<3x8xf32> -> tensor<8x3xf32>
   %z = ktn.dot_general %q, %t contract [3] x [0] : tensor<?x2x5x8xf32>, tensor<8x3xf32> -> tensor<?x2x5x3xf32>
-  return %scores, %z : tensor<?x2x5x6xf32>, tensor<?x2x5x3xf32>
+  %joined = ktn.transpose %x, [0, 1, 3, 2] : tensor<?x5x2x8xf32> -> tensor<?x5x8x2xf32>
+  %v = ktn.constant dense<1.> : tensor<8x2x3xf32>
+  %heads = ktn.dot_general %joined, %v contract [2, 3] x [0, 1] : tensor<?x5x8x2xf32>, tensor<8x2x3xf32> -> tensor<?x5x3xf32>
+  return %scores, %z, %heads : tensor<?x2x5x6xf32>, tensor<?x2x5x3xf32>, tensor<?x5x3xf32>
 }
