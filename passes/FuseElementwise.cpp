@@ -55,17 +55,6 @@ bool readsOnce(linalg::GenericOp consumer, OpOperand *operand) {
   return consumer.getMatchingIndexingMap(operand).isPermutation();
 }
 
-/// Whether `value` is computed element by element from a product or a window
-/// whose kernel it can be part of.
-bool followsRoot(Value value) {
-  auto op = value.getDefiningOp<linalg::GenericOp>();
-  // What has been made part of its reader may still be there.
-  auto isAlive = [](Operation *user) { return !isOpTriviallyDead(user); };
-  if (!op || llvm::count_if(value.getUsers(), isAlive) != 1)
-    return false;
-  return !isParallel(op) || llvm::any_of(op.getDpsInputs(), followsRoot);
-}
-
 /// Whether `op` rounds what a root computes: that writes half as much then.
 bool narrowsRoot(linalg::GenericOp op) {
   Value result = op.getBody()->getTerminator()->getOperand(0);

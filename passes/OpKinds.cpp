@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -15,6 +16,16 @@ bool isElementwise(Operation *op) {
          llvm::all_of(generic.getDpsInitsMutable(), [&](OpOperand &init) {
            return generic.getMatchingIndexingMap(&init).isIdentity();
          });
+}
+
+bool followsRoot(Value value) {
+  auto op = value.getDefiningOp<linalg::GenericOp>();
+  // What has been made part of its reader may still be there.
+  auto isAlive = [](Operation *user) { return !isOpTriviallyDead(user); };
+  if (!op || llvm::count_if(value.getUsers(), isAlive) != 1)
+    return false;
+  return op.getNumReductionLoops() != 0 ||
+         llvm::any_of(op.getDpsInputs(), followsRoot);
 }
 
 bool isProduct(linalg::GenericOp generic) {

@@ -10,6 +10,10 @@ namespace keratin {
 /// of the element.
 bool isElementwise(mlir::Operation *op);
 
+/// Whether `value` is computed element by element from a product or a window
+/// whose kernel it can be part of, for one reader.
+bool followsRoot(mlir::Value value);
+
 /// Whether `generic` sums up products of its two inputs.
 bool isProduct(mlir::linalg::GenericOp generic);
 

@@ -68,20 +68,6 @@ bool isGlobalPool(linalg::GenericOp op) {
          written.isProjectedPermutation() && written.getNumResults() == 2;
 }
 
-/// Whether `value` is made for one reader, from a product.
-bool followsFromProduct(Value value) {
-  while (auto op = value.getDefiningOp<linalg::GenericOp>()) {
-    if (!op->hasOneUse())
-      return false;
-    if (op.getNumReductionLoops() != 0)
-      return isProduct(op);
-    if (!isElementwise(op))
-      return false;
-    value = op.getDpsInputs()[0];
-  }
-  return false;
-}
-
 /// How many rows of an image of `type` are a band: part of the second cache,
 /// and enough that what is left of them is little; whole tiles of convolutions,
 /// and as many bands for each of some threads, where that can be. 0 where
@@ -192,7 +178,7 @@ struct SplitPools : impl::SplitPoolsBase<SplitPools> {
     SmallVector<linalg::GenericOp> pools;
     getOperation().walk([&](linalg::GenericOp op) { pools.push_back(op); });
     for (linalg::GenericOp op : pools) {
-      if (!isGlobalPool(op) || !followsFromProduct(op.getDpsInputs()[0]))
+      if (!isGlobalPool(op) || !followsRoot(op.getDpsInputs()[0]))
         continue;
       auto type = cast<RankedTensorType>(op.getDpsInputs()[0].getType());
       int64_t rows = rowsOfBand(type);

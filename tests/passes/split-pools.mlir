@@ -108,3 +108,34 @@ func.func @begun(%points: tensor<1x2048x128xf32>, %weights: tensor<128x1024xf32>
   } -> tensor<1x1024xf32>
   return %sum : tensor<1x1024xf32>
 }
+
+// -----
+
+#same = affine_map<(n, p, c) -> (n, p, c)>
+#all = affine_map<(n, c, p) -> (n, p, c)>
+#max = affine_map<(n, c, p) -> (n, c)>
+
+// What is made of nothing follows from no product.
+// CHECK-LABEL: func @counted(
+// CHECK-COUNT-2: linalg.generic
+// CHECK-NOT:     linalg.generic
+func.func @counted() -> tensor<1x1024xf32> {
+  %lowest = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<1x2048x1024xf32>
+  %numbers = linalg.generic {indexing_maps = [#same], iterator_types = ["parallel", "parallel", "parallel"]} outs(%e : tensor<1x2048x1024xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 1 : index
+    %n = arith.index_cast %i : index to i32
+    %t = arith.sitofp %n : i32 to f32
+    linalg.yield %t : f32
+  } -> tensor<1x2048x1024xf32>
+  %em = tensor.empty() : tensor<1x1024xf32>
+  %fm = linalg.fill ins(%lowest : f32) outs(%em : tensor<1x1024xf32>) -> tensor<1x1024xf32>
+  %most = linalg.generic {indexing_maps = [#all, #max], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%numbers : tensor<1x2048x1024xf32>) outs(%fm : tensor<1x1024xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.maximumf %a, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<1x1024xf32>
+  return %most : tensor<1x1024xf32>
+}
