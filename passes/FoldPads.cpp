@@ -81,9 +81,9 @@ uint64_t bytesOfPadded(tensor::PadOp pad) {
 /// The places of a window of known extents that the reader `use` of what `pad`
 /// makes moves over each axis that has a border; null where that is not all.
 static std::optional<int64_t> tapsAtBorder(OpOperand &use, tensor::PadOp pad) {
-  // Code for the border is up to eight times as much as the rest and takes a
-  // tenth of a second to compile. To copy an image takes as long as a window of
-  // 3 x 3 does: from here on a microsecond.
+  // Code for the border is up to eight times as much as the rest and takes
+  // tenths of a second to compile. To copy an image takes as long as a window
+  // of 3 x 3 does: from here on a microsecond.
   constexpr uint64_t leastBytes = 32 << 10;
   auto root = dyn_cast<linalg::GenericOp>(use.getOwner());
   if (bytesOfPadded(pad) < leastBytes || !root ||
