@@ -91,8 +91,8 @@ static ModulePassManager littleEffort(PassBuilder &builder) {
   cantFail(builder.parsePassPipeline(
       passes, "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,"
               "simplifycfg,loop-mssa(loop-rotate,licm<allowspeculation>),"
-              "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg),"
-              "globaldce"));
+              "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+              "separate-const-offset-from-gep,early-cse),globaldce"));
   return passes;
 }
 
@@ -125,10 +125,14 @@ void optimizeCode(Module &module, const Target &target, Effort effort) {
                                                       : OptimizationLevel::O1);
   // The places of a tile are constants behind the first of them, which an
   // instruction adds by itself. Where an index serves several arguments, each
-  // place would have an index of its own instead, computed and spilled.
+  // place would have an index of its own instead, computed and spilled. What is
+  // left of the indices are sums again, of which some become constants, others
+  // go out of the loop.
   if (effort == Effort::Full)
     cantFail(builder.parsePassPipeline(
-        passes, "function(separate-const-offset-from-gep,early-cse)"));
+        passes, "function(separate-const-offset-from-gep,early-cse,"
+                "instcombine<no-verify-fixpoint>,loop-mssa(licm),"
+                "separate-const-offset-from-gep,early-cse)"));
   passes.run(module, modules);
   carryBf16AsIntegers(module);
 }
