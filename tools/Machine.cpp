@@ -180,9 +180,15 @@ static std::vector<int64_t> sizes() {
   return list;
 }
 
+/// What all loops go through to the end: at least one step of each run.
+static int64_t wholeSteps(int64_t bytes) {
+  constexpr int64_t step = granule * someRuns;
+  return std::max(bytes / step, int64_t(1)) * step;
+}
+
 Memory::Memory(int64_t bytes)
-    : size(bytes), storage(std::make_unique<char[]>(bytes + granule)),
-      data(storage.get()) {
+    : size(wholeSteps(bytes)),
+      storage(std::make_unique<char[]>(size + granule)), data(storage.get()) {
   data += granule - reinterpret_cast<uintptr_t>(data) % granule;
   // Long enough for the clock, which is read by a call of the system.
   int64_t passes = std::max<int64_t>(1, (4 << 20) / size);

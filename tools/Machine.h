@@ -22,8 +22,9 @@ struct Bandwidth {
 /// with others, and memory, change their rate from one second to the next.
 class Memory {
 public:
-  /// Finds out what goes through it fastest. Takes some ms, and more for what
-  /// is larger than a few MB.
+  /// Of `bytes` down to a multiple of 4 KiB, at least one. Finds out what goes
+  /// through it fastest. Takes some ms, and more for what is larger than a few
+  /// MB.
   explicit Memory(int64_t bytes);
 
   int64_t bytes() const { return size; }

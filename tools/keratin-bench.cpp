@@ -126,20 +126,25 @@ public:
     constexpr double mostWaiting = 4;
     for (;;) {
       double first = cpuSeconds();
+      // With the checks, which take longer than one run of a small kernel.
+      auto mayWait = [&] {
+        constexpr double check = 1e-4;
+        waited += std::max(cpuSeconds() - first, check);
+        return waited < mostWaiting;
+      };
       bool before = isCoreOurs();
+      if (!before && mayWait())
+        continue;
       double flops = measureFlopsBriefly();
       double start = cpuSeconds();
       work();
       double end = cpuSeconds();
       flops = (flops + measureFlopsBriefly()) / 2;
       // The clock of a virtual machine may be set back.
-      constexpr double shortest = 1e-9, checks = 1e-4;
+      constexpr double shortest = 1e-9;
       bool alone = isCoreOurs() && before && end - start >= shortest;
-      if (!alone && waited < mostWaiting) {
-        // With the checks, which take longer than one run of a small kernel.
-        waited += std::max(cpuSeconds() - first, checks);
+      if (!alone && mayWait())
         continue;
-      }
       ++all;
       undisturbed += alone;
       return {std::max(end - start, shortest), flops};
@@ -152,10 +157,20 @@ public:
 private:
   static bool isCoreOurs() {
     constexpr double enough = 0.8;
-    static double most = 0;
+    static double most = mostAdditions();
     double rate = measureAdditions();
     most = std::max(most, rate);
     return rate >= enough * most;
+  }
+
+  /// What the core does when it is ours. Neighbours stay for milliseconds to
+  /// seconds: what a few measurements in a row say may all be half of it.
+  static double mostAdditions() {
+    constexpr double seconds = 2;
+    double most = 0;
+    for (double start = cpuSeconds(); cpuSeconds() - start < seconds;)
+      most = std::max(most, measureAdditions());
+    return most;
   }
 
   double waited = 0, all = 0, undisturbed = 0;
@@ -188,12 +203,13 @@ static void runKernel(benchmark::State &state, const BenchKernel &kernel,
     return;
   }
   Samples samples;
+  auto repeat = [](int64_t count, auto work) {
+    for (int64_t i = 0; i < count; ++i)
+      work();
+  };
   // With the CPU seconds of each of `count` times `work`.
   auto average = [&](int64_t count, auto work) {
-    Sample sample = samples.take([&] {
-      for (int64_t i = 0; i < count; ++i)
-        work();
-    });
+    Sample sample = samples.take([&] { repeat(count, work); });
     sample.seconds /= double(count);
     return sample;
   };
@@ -204,9 +220,9 @@ static void runKernel(benchmark::State &state, const BenchKernel &kernel,
   if (inSample == 0)
     inSample = int64_t(std::ceil(sampleSeconds / seconds));
   std::optional<Memory> memory;
-  if (const Bandwidth &near = machine.memoryOf(kernel.bytes);
-      kernel.flops / machine.flops < kernel.bytes / near.bytesPerSecond)
-    memory.emplace(near.bytes);
+  if (kernel.flops / machine.flops <
+      kernel.bytes / machine.memoryOf(kernel.bytes).bytesPerSecond)
+    memory.emplace(int64_t(kernel.bytes));
   // The clock of a core changes by a fifth within seconds, and the rate of what
   // it shares with others: each sample has its own floor.
   std::vector<double> times, ofFloor, ofPeak;
@@ -214,13 +230,14 @@ static void runKernel(benchmark::State &state, const BenchKernel &kernel,
   while (state.KeepRunningBatch(inSample)) {
     double memoryFloor = 0;
     if (memory) {
-      // Either begins with its own data in the caches.
       auto pass = [&] { memory->goThrough(); };
-      pass();
       auto passes = int64_t(std::ceil(sampleSeconds / memory->seconds()));
+      repeat(passes, pass);
       memoryFloor = kernel.bytes / double(memory->bytes()) *
                     average(passes, pass).seconds;
-      run();
+      // Either begins with its own data in the caches, to which one run does
+      // not bring all: outer caches keep what is asked for again.
+      repeat(inSample, run);
     }
     Sample sample = average(inSample, run);
     state.SetIterationTime(sample.seconds * double(inSample));
