@@ -198,9 +198,33 @@ def pass_interfaces():
                     yield f"{name}:{number}: a pass may not ask for {op}Op"
 
 
+def anchors(name):
+    """What a link to a Markdown file may have behind its #, as GitHub makes it
+    of headings."""
+    text = re.sub(r"^```.*?^```", "", read(name), flags=re.S | re.M)
+    for heading in re.findall(r"^#+ (.+)$", text, re.M):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def links():
+    """A link of the documentation leads to a file, and to a heading of it."""
+    for name in tracked("*.md"):
+        for number, line in enumerate(read(name).splitlines(), 1):
+            for link in re.findall(r"\]\(([^)\s]+)\)", line):
+                if re.match(r"\w+:", link):
+                    continue
+                path, _, anchor = link.partition("#")
+                target = os.path.normpath(
+                    os.path.join(os.path.dirname(name), path)) if path else name
+                if not os.path.exists(os.path.join(root, target)):
+                    yield f"{name}:{number}: there is no {path}"
+                elif anchor and anchor not in anchors(target):
+                    yield f"{name}:{number}: {target} has no heading #{anchor}"
+
+
 RULES = {rule.__name__.replace("_", "-"): rule for rule in (
     arrows, public_headers, examples, op_rows, pass_tests, generated_files,
-    deprecated_create, pass_interfaces)}
+    deprecated_create, pass_interfaces, links)}
 
 violations = list(RULES[sys.argv[1]]())
 print("\n".join(violations))
