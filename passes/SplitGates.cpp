@@ -61,6 +61,7 @@ public:
 
 private:
   bool isProductOfWeights();
+  bool mayBeTransformed();
   bool findGates(Value value);
   bool addRead(OpOperand &use, int64_t shift);
   bool canSplit(linalg::GenericOp addition);
@@ -96,6 +97,38 @@ bool Splitter::isProductOfWeights() {
          map.isProjectedPermutation() && map.isFunctionOfDim(rows - 1) &&
          !product.getMatchingIndexingMap(product.getDpsInputOperand(0))
               .isFunctionOfDim(rows - 1);
+}
+
+/// Whether it is a sum over windows that overlap: tiles of the image, which the
+/// emitter may compute with fewer multiplications, gain more than gates that
+/// are read in registers, and have none.
+bool Splitter::mayBeTransformed() {
+  constexpr int64_t fewestChannels =
+      8; // of fewer sums are computed as they are
+  SmallVector<int64_t> extents = product.getStaticLoopRanges();
+  llvm::SmallDenseSet<unsigned> taps;
+  AffineMap image =
+      product.getMatchingIndexingMap(product.getDpsInputOperand(0));
+  for (AffineExpr expr : image.getResults()) {
+    // Taps are neighbours, and so are windows.
+    auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!sum || sum.getKind() != AffineExprKind::Add)
+      continue;
+    auto left = dyn_cast<AffineDimExpr>(sum.getLHS());
+    auto right = dyn_cast<AffineDimExpr>(sum.getRHS());
+    if (!left || !right)
+      continue;
+    unsigned rows = product.getNumParallelLoops();
+    for (unsigned loop : {left.getPosition(), right.getPosition()})
+      if (loop >= rows && extents[loop] > 1)
+        taps.insert(loop);
+  }
+  int64_t channels = 1;
+  for (unsigned loop = product.getNumParallelLoops();
+       loop < product.getNumLoops(); ++loop)
+    if (!taps.contains(loop) && image.isFunctionOfDim(loop))
+      channels = llvm::SaturatingMultiply<uint64_t>(channels, extents[loop]);
+  return !taps.empty() && channels >= fewestChannels;
 }
 
 /// Notes that `use` reads the columns from `shift` on.
@@ -281,7 +314,7 @@ static bool startsUnset(linalg::GenericOp op) {
 }
 
 void Splitter::run() {
-  if (!isProductOfWeights() || !startsUnset(product))
+  if (!isProductOfWeights() || mayBeTransformed() || !startsUnset(product))
     return;
   Value sums = product.getResult(0);
   linalg::GenericOp addition;

@@ -104,14 +104,11 @@ struct LowerReduction
 
 /// Whether `x` takes the place of the best element so far: it is better, or the
 /// first NaN. Elements come in order, so the first of equals stays.
-Value isNewBest(OpBuilder &b, Location loc, Value x, Value best, bool isMax,
-                bool isUnsigned) {
+Value isNewBest(OpBuilder &b, Location loc, Value x, Value best, bool isMax) {
   using arith::CmpFPredicate;
   using arith::CmpIPredicate;
   if (!isa<FloatType>(x.getType())) {
-    CmpIPredicate predicate =
-        isMax ? (isUnsigned ? CmpIPredicate::ugt : CmpIPredicate::sgt)
-              : (isUnsigned ? CmpIPredicate::ult : CmpIPredicate::slt);
+    CmpIPredicate predicate = isMax ? CmpIPredicate::sgt : CmpIPredicate::slt;
     return arith::CmpIOp::create(b, loc, predicate, x, best);
   }
   Value betterOrNan = arith::CmpFOp::create(
@@ -121,15 +118,69 @@ Value isNewBest(OpBuilder &b, Location loc, Value x, Value best, bool isMax,
   return arith::AndIOp::create(b, loc, betterOrNan, bestIsNumber);
 }
 
-TypedAttr worstElement(Type type, bool isMax, bool isUnsigned) {
-  TypedAttr lowest = lowestElement(type, isUnsigned);
+TypedAttr worstElement(Type type, bool isMax) {
+  TypedAttr lowest = lowestElement(type, /*isUnsigned=*/false);
   if (isMax)
     return lowest;
   if (auto number = dyn_cast<FloatAttr>(lowest))
     return FloatAttr::get(type, -number.getValue());
   unsigned width = type.getIntOrFloatBitWidth();
-  return IntegerAttr::get(type, isUnsigned ? APInt::getMaxValue(width)
-                                           : APInt::getSignedMaxValue(width));
+  return IntegerAttr::get(type, APInt::getSignedMaxValue(width));
+}
+
+/// The first index of the last axis of `x` at which it is the extremum: that is
+/// reduced, and then the least index of an element that is equal to it, or of a
+/// NaN. Both go along vectors, which one reduction of two values does not.
+Value firstOfExtrema(OpBuilder &b, Location loc, Value x,
+                     const ReductionLoops &loops, bool isMax) {
+  SmallVector<OpFoldResult> sizes = keptSizes(b, loc, x, loops.kept);
+  Type element = tensorType(x).getElementType();
+  Value extremum = createReduction(
+      b, loc, keptType(x, loops.kept, element), sizes,
+      worstElement(element, isMax), x, {loops.operand, loops.result}, 1,
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        if (isa<FloatType>(args[0].getType()))
+          return isMax ? Value(arith::MaximumFOp::create(b, loc, args))
+                       : arith::MinimumFOp::create(b, loc, args);
+        return isMax ? Value(arith::MaxSIOp::create(b, loc, args))
+                     : arith::MinSIOp::create(b, loc, args);
+      });
+  // Words of 32 bits are as wide as most elements.
+  int64_t rank = tensorType(x).getRank();
+  int64_t extent = tensorType(x).getShape().back();
+  bool isWide = ShapedType::isDynamic(extent) || extent > INT32_MAX;
+  IntegerType word = isWide ? b.getI64Type() : b.getI32Type();
+  auto none = IntegerAttr::get(word, APInt::getSignedMaxValue(word.getWidth()));
+  Value first = createReduction(
+      b, loc, keptType(x, loops.kept, word), sizes, none,
+      ValueRange{x, extremum}, {loops.operand, loops.result, loops.result}, 1,
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Value index = linalg::IndexOp::create(b, loc, rank - 1);
+        Value here = arith::IndexCastOp::create(b, loc, word, index);
+        Value isFound;
+        if (isa<FloatType>(args[0].getType())) {
+          isFound = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                          args[0], args[1]);
+          Value isNan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO,
+                                              args[0], args[0]);
+          isFound = arith::OrIOp::create(b, loc, isFound, isNan);
+        } else {
+          isFound = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          args[0], args[1]);
+        }
+        Value other = arith::ConstantOp::create(b, loc, none);
+        here = arith::SelectOp::create(b, loc, isFound, here, other);
+        return arith::MinSIOp::create(b, loc, here, args[2]);
+      });
+  if (isWide)
+    return first;
+  return createParallel(
+      b, loc, keptType(x, loops.kept, b.getI64Type()), sizes, first,
+      b.getMultiDimIdentityMap(int64_t(loops.kept.size())),
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        return arith::ExtSIOp::create(b, loc, b.getI64Type(), args[0])
+            .getResult();
+      });
 }
 
 /// y[kept] = the first i at which x[kept, i] is the extremum, as i64
@@ -142,16 +193,22 @@ template <typename OpT, bool isMax> struct LowerArgExtremum : Lowering<OpT> {
     Location loc = op.getLoc();
     Value x = operands.getX();
     Type element = tensorType(x).getElementType();
-    bool isUnsigned = op.getX().getType().getElementType().isUnsignedInteger();
     int64_t rank = tensorType(x).getRank();
     ReductionLoops loops(b, rank, static_cast<int64_t>(op.getAxis()));
+    // Of short rows, rows lie across vectors, and are read once.
+    constexpr int64_t longRow = 16;
+    int64_t extent = tensorType(x).getDimSize(int64_t(op.getAxis()));
+    if (static_cast<int64_t>(op.getAxis()) == rank - 1 &&
+        (ShapedType::isDynamic(extent) || extent >= longRow))
+      return createReshape(b, loc, firstOfExtrema(b, loc, x, loops, isMax),
+                           type);
 
     SmallVector<OpFoldResult> sizes = keptSizes(b, loc, x, loops.kept);
     auto filled = [&](TypedAttr value) {
       return filledTensor(b, loc, keptType(x, loops.kept, value.getType()),
                           sizes, value);
     };
-    Value best = filled(worstElement(element, isMax, isUnsigned));
+    Value best = filled(worstElement(element, isMax));
     Value position = filled(b.getI64IntegerAttr(0));
     SmallVector<utils::IteratorType> iterators(rank,
                                                utils::IteratorType::parallel);
@@ -164,7 +221,7 @@ template <typename OpT, bool isMax> struct LowerArgExtremum : Lowering<OpT> {
           Value index = linalg::IndexOp::create(b, loc, rank - 1);
           Value here =
               arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
-          Value isNew = isNewBest(b, loc, args[0], args[1], isMax, isUnsigned);
+          Value isNew = isNewBest(b, loc, args[0], args[1], isMax);
           Value newBest =
               arith::SelectOp::create(b, loc, isNew, args[0], args[1]);
           Value newPosition =

@@ -100,16 +100,24 @@ static double product(List x) {
   return std::accumulate(x.begin(), x.end(), 1.0, std::multiplies<>());
 }
 
-/// argmax and argmin: the position along one axis.
-static Row arg(std::string name, Op op, double (*f)(List)) {
+/// argmax and argmin: the position along `axis`.
+static Row arg(std::string name, K::Tensor (*op)(const K::Tensor &, int64_t),
+               double (*f)(List), K::Shape shape, int64_t axis) {
   return {.name = std::move(name),
-          .shapes = {{tableBatch, 5, 6}},
-          .op = std::move(op),
+          .shapes = {std::move(shape)},
+          .op = [op, axis](const K::Tensors &x) { return op(x[0], axis); },
           .formula =
-              [f](const std::vector<Values> &x) {
-                return reduce(x[0], {1}, false, f);
+              [f, axis](const std::vector<Values> &x) {
+                return reduce(x[0], {axis}, false, f);
               },
           .hasGradient = false};
+}
+
+static double placeOfMost(List x) {
+  return double(std::max_element(x.begin(), x.end()) - x.begin());
+}
+static double placeOfLeast(List x) {
+  return double(std::min_element(x.begin(), x.end()) - x.begin());
 }
 
 /// f of the elements up to each one along axis 1.
@@ -131,17 +139,17 @@ static Row cumulative(std::string name,
 }
 
 std::vector<Row> reduceRows() {
+  constexpr auto argmax = [](const K::Tensor &x, int64_t axis) {
+    return K::argmax(x, axis);
+  };
+  constexpr auto argmin = [](const K::Tensor &x, int64_t axis) {
+    return K::argmin(x, axis);
+  };
   std::vector<Row> rows = {
-      arg(
-          "argmax", [](const K::Tensors &x) { return K::argmax(x[0], 1); },
-          [](List x) {
-            return double(std::max_element(x.begin(), x.end()) - x.begin());
-          }),
-      arg(
-          "argmin", [](const K::Tensors &x) { return K::argmin(x[0], 1); },
-          [](List x) {
-            return double(std::min_element(x.begin(), x.end()) - x.begin());
-          }),
+      arg("argmax", argmax, placeOfMost, {tableBatch, 5, 6}, 1),
+      arg("argmin", argmin, placeOfLeast, {tableBatch, 5, 6}, 1),
+      arg("argmax_of_long_rows", argmax, placeOfMost, {tableBatch, 3, 40}, 2),
+      arg("argmin_of_long_rows", argmin, placeOfLeast, {tableBatch, 3, 40}, 2),
       cumulative("cumsum", K::cumsum, sum),
       cumulative("cumprod", K::cumprod, product),
       ofPairs(

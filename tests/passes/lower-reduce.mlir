@@ -34,8 +34,8 @@ func.func @keepdims(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
   return %y : tensor<8x16xf32>
 }
 
-// The extremum and its index are found together: a NaN, and the first of equals,
-// is not beaten.
+// The extremum of a short row and its index are found together: a NaN, and the
+// first of equals, is not beaten.
 // CHECK-LABEL: func @argmax(
 // CHECK:         linalg.generic
 // CHECK-SAME:      outs(%{{.+}}, %{{.+}} : tensor<8xf32>, tensor<8xi64>)
@@ -43,8 +43,40 @@ func.func @keepdims(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
 // CHECK-DAG:     linalg.index 1
 // CHECK-DAG:     arith.cmpf ugt, %[[X]], %[[BEST]]
 // CHECK-DAG:     arith.cmpf ord, %[[BEST]], %[[BEST]]
-func.func @argmax(%x: tensor<8x16xf32>) -> tensor<8xi64> {
-  %y = ktn.argmax %x {axis = 1} : tensor<8x16xf32> -> tensor<8xi64>
+func.func @argmax(%x: tensor<8x15xf32>) -> tensor<8xi64> {
+  %y = ktn.argmax %x {axis = 1} : tensor<8x15xf32> -> tensor<8xi64>
+  return %y : tensor<8xi64>
+}
+
+// Of a long one they are two reductions: the second is of the places of what
+// is equal to the extremum, or no number.
+// CHECK-LABEL: func @argmin_of_long_rows(
+// CHECK:         %[[LEAST:.+]] = linalg.generic
+// CHECK-SAME:      outs(%{{.+}} : tensor<8xf32>)
+// CHECK:         arith.minimumf
+// CHECK:         %[[FIRST:.+]] = linalg.generic
+// CHECK-SAME:      ins(%{{.+}}, %[[LEAST]] :
+// CHECK-SAME:      outs(%{{.+}} : tensor<8xi32>)
+// CHECK:         ^bb0(%[[X:.+]]: f32, %[[L:.+]]: f32, %{{.+}}: i32):
+// CHECK-DAG:     linalg.index 1
+// CHECK-DAG:     arith.cmpf oeq, %[[X]], %[[L]]
+// CHECK-DAG:     arith.cmpf uno, %[[X]], %[[X]]
+// CHECK:         arith.minsi
+// CHECK:         arith.extsi %{{.+}} : i32 to i64
+func.func @argmin_of_long_rows(%x: tensor<8x16xf32>) -> tensor<8xi64> {
+  %y = ktn.argmin %x {axis = 1} : tensor<8x16xf32> -> tensor<8xi64>
+  return %y : tensor<8xi64>
+}
+
+// Integers are all numbers. No more is known of the places of an open row.
+// CHECK-LABEL: func @argmax_of_open_row(
+// CHECK:         arith.maxsi
+// CHECK:         linalg.generic
+// CHECK-SAME:      outs(%{{.+}} : tensor<8xi64>)
+// CHECK:         arith.cmpi eq
+// CHECK-NOT:     arith.extsi
+func.func @argmax_of_open_row(%x: tensor<8x?xi32>) -> tensor<8xi64> {
+  %y = ktn.argmax %x {axis = 1} : tensor<8x?xi32> -> tensor<8xi64>
   return %y : tensor<8xi64>
 }
 

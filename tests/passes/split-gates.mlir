@@ -92,3 +92,41 @@ func.func @whole(%h: tensor<3x8xf32>) -> (tensor<3x40xf32>, tensor<3x20xf32>) {
     }
   }
 #-}
+
+// -----
+
+#image = affine_map<(b, y, x, n, i, j, c) -> (b, y + i, x + j, c)>
+#taps = affine_map<(b, y, x, n, i, j, c) -> (i, j, c, n)>
+#sums = affine_map<(b, y, x, n, i, j, c) -> (b, y, x, n)>
+#id = affine_map<(b, y, x, n) -> (b, y, x, n)>
+
+// Windows that overlap may be computed by tiles of the image, with fewer
+// multiplications, which have no gates: their halves are read behind them.
+// CHECK-LABEL: func.func @windows(
+// CHECK:         %[[W:.+]] = arith.constant dense_resource<w> : tensor<3x3x8x32xf32>
+// CHECK:         %[[SUMS:.+]] = call @[[CONV:.+]](%{{.+}}, %[[W]], %{{.+}}) {{.+}} -> tensor<1x6x6x32xf32>
+// CHECK:         %[[Y:.+]] = call @{{.+}}(%{{.+}}, %[[SUMS]], %{{.+}}) {{.+}} -> tensor<1x6x6x16xf32>
+// CHECK:         return %[[Y]]
+// CHECK:       func.func private @[[CONV]](
+func.func @windows(%x: tensor<1x8x8x8xf32>) -> tensor<1x6x6x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense_resource<w> : tensor<3x3x8x32xf32>
+  %e = tensor.empty() : tensor<1x6x6x32xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%e : tensor<1x6x6x32xf32>) -> tensor<1x6x6x32xf32>
+  %p = linalg.generic {indexing_maps = [#image, #taps, #sums], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x8x8x8xf32>, tensor<3x3x8x32xf32>) outs(%start : tensor<1x6x6x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %1, %out : f32
+    linalg.yield %2 : f32
+  } -> tensor<1x6x6x32xf32>
+  %u = tensor.empty() : tensor<1x6x6x16xf32>
+  %view = tensor.expand_shape %p [[0], [1], [2], [3, 4]] output_shape [1, 6, 6, 2, 16] : tensor<1x6x6x32xf32> into tensor<1x6x6x2x16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(b, y, x, n) -> (b, y, x, 0, n)>, affine_map<(b, y, x, n) -> (b, y, x, n + 16)>, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%view, %p : tensor<1x6x6x2x16xf32>, tensor<1x6x6x32xf32>) outs(%u : tensor<1x6x6x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %1 = arith.mulf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<1x6x6x16xf32>
+  return %y : tensor<1x6x6x16xf32>
+}

@@ -9,6 +9,7 @@ when functions of some of these tensors are called.
 import os
 
 import numpy as np
+import pytest
 
 from keratin import backend as K
 
@@ -294,3 +295,18 @@ def test_random_calls_agree_with_numpy():
                     wrong.append(f"{case.text}: {problem}")
             waiting = []
     assert not wrong, "\n".join(wrong[:30])
+
+
+@pytest.mark.parametrize("length", [15, 16, 37, 100])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "uint8"])
+def test_the_first_of_equals_and_of_no_numbers_is_the_extremum(dtype, length):
+    # Rows of 16 and more are reduced along vectors.
+    x = np.random.default_rng(5).integers(0, 4, (6, length)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[1, 5] = np.nan
+        x[2, [3, -1]] = np.nan
+        x[3], x[4] = -np.inf, np.inf
+        x[5] = np.where(x[5] > 1, 0.0, -0.0)
+    for name in ("argmax", "argmin"):
+        found = K.eval(getattr(K, name)(K.variable(x, dtype), -1))
+        np.testing.assert_array_equal(found, getattr(np, name)(x, -1), name)
