@@ -4,6 +4,10 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace keratin::ktn;
@@ -322,6 +326,63 @@ OpFoldResult NegOp::fold(FoldAdaptor) {
 OpFoldResult LogicalNotOp::fold(FoldAdaptor) {
   auto inner = getX().getDefiningOp<LogicalNotOp>();
   return inner ? inner.getX() : OpFoldResult();
+}
+
+/// The number that all elements of `value` are known to be.
+static std::optional<double> knownNumber(Value value) {
+  DenseElementsAttr elements;
+  if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat() ||
+      !isa<FloatType>(elements.getElementType()))
+    return std::nullopt;
+  return elements.getSplatValue<APFloat>().convertToDouble();
+}
+
+/// x^2 = x x, and so on: a general power takes fifty times as long.
+LogicalResult PowOp::canonicalize(PowOp op, PatternRewriter &rewriter) {
+  Value x = op.getA();
+  std::optional<double> exponent = knownNumber(op.getB());
+  if (!exponent || x.getType() != op.getType())
+    return rewriter.notifyMatchFailure(op, "is not by a known number");
+  // Types of 16 bits would round in between.
+  Type element = getElementTypeOrSelf(x);
+  if (*exponent != 2 && !element.isF32() && !element.isF64())
+    return rewriter.notifyMatchFailure(op, "rounds once");
+  Location loc = op.getLoc();
+  auto multiply = [&](Value a, Value b) -> Value {
+    return MulOp::create(rewriter, loc, a, b);
+  };
+  auto number = [&](double value) {
+    return createScalarLike(rewriter, loc, x, value);
+  };
+  auto invert = [&](Value y) -> Value {
+    return DivOp::create(rewriter, loc, number(1), y);
+  };
+  // Unlike a root, a power of -0 is 0, and one of -inf is inf.
+  auto root = [&]() -> Value {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    Value positive = AddOp::create(rewriter, loc, x, number(0));
+    Value y = SqrtOp::create(rewriter, loc, positive);
+    Value isLeast = EqualOp::create(rewriter, loc, x, number(-infinity));
+    return SelectOp::create(rewriter, loc, isLeast, number(infinity), y);
+  };
+  Value power;
+  if (*exponent == 2)
+    power = multiply(x, x);
+  else if (*exponent == 3)
+    power = multiply(multiply(x, x), x);
+  else if (*exponent == 4) {
+    Value square = multiply(x, x);
+    power = multiply(square, square);
+  } else if (*exponent == -1)
+    power = invert(x);
+  else if (*exponent == 0.5)
+    power = root();
+  else if (*exponent == -0.5)
+    power = invert(root());
+  else
+    return rewriter.notifyMatchFailure(op, "is no product, quotient or root");
+  rewriter.replaceOp(op, power);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

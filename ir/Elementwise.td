@@ -245,9 +245,11 @@ def Ktn_ModOp : Ktn_BinaryOp<"mod", [{
 }
 def Ktn_PowOp : Ktn_BinaryOp<"pow", [{
     `y = a^b`: NaN where `a < 0` and `b` is no integer. The derivative by `b` is
-    0 where `a <= 0`.}],
+    0 where `a <= 0`. Where `b` is known to be 2, 3, 4, -1, 1/2 or -1/2, it is
+    made of products, a quotient and a root.}],
     Ktn_FloatTensor, [DeclareOpInterfaceMethods<VjpOpInterface>]> {
   let summary = "power";
+  let hasCanonicalizeMethod = 1;
   let kerasArguments = ["x", "a"];
   let extraClassDefinition = inferSameElement # [{
     ::mlir::Value $cppClass::buildScalar(::mlir::OpBuilder &b,

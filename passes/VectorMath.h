@@ -165,6 +165,8 @@ private:
   mlir::Value sinOrCosInPlace(mlir::Value x, bool cosine);
   mlir::Value sinOrCosInDouble(mlir::Value x, bool cosine);
   mlir::Value powOfMagnitude(mlir::Value magnitude, mlir::Value y);
+  mlir::Value powOfF32(mlir::Value x, mlir::Value y);
+  mlir::Value finishPow(mlir::Value result, mlir::Value x, mlir::Value y);
   mlir::Value isInteger(mlir::Value x);
   mlir::Value inDouble(mlir::Value x, mlir::Value y,
                        mlir::Value (VectorMath::*function)(mlir::Value,

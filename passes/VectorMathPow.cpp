@@ -69,10 +69,19 @@ Value VectorMath::isInteger(Value x) { return equal(trunc(x), x); }
 
 Value VectorMath::pow(Value x, Value y) {
   if (!isDouble())
-    return inDouble(x, y, &VectorMath::pow);
+    return inDouble(x, y, &VectorMath::powOfF32);
+  return finishPow(powOfMagnitude(abs(x), y), x, y);
+}
+
+/// Extended f32 values: a logarithm that is rounded to f64 has digits enough.
+Value VectorMath::powOfF32(Value x, Value y) {
+  return finishPow(exp(mul(y, log(abs(x)))), x, y);
+}
+
+/// `result` is |x|^y but for y = 0 and |x| = 1 with infinite y.
+Value VectorMath::finishPow(Value result, Value x, Value y) {
   Value one = constant(1.0), zero = constant(0.0);
   Value magnitude = abs(x);
-  Value result = powOfMagnitude(magnitude, y);
   result = select(both(equal(magnitude, one), equal(y, y)), one, result);
 
   // A negative x: the sign of an odd power, NaN where y is no integer.

@@ -170,3 +170,52 @@ func.func @products_of_transposes(%x: tensor<?x5x2x8xf32>, %y: tensor<?x6x2x8xf3
   %heads = ktn.dot_general %joined, %v contract [2, 3] x [0, 1] : tensor<?x5x8x2xf32>, tensor<8x2x3xf32> -> tensor<?x5x3xf32>
   return %scores, %z, %heads : tensor<?x2x5x6xf32>, tensor<?x2x5x3xf32>, tensor<?x5x3xf32>
 }
+
+// Powers by small known numbers are products, quotients and roots.
+// CHECK-LABEL: func @powers(
+// CHECK-SAME:    %[[X:.+]]: tensor<?x4xf32>, %[[H:.+]]: tensor<4xbf16>)
+// CHECK-DAG:     %[[ONE:.+]] = ktn.constant dense<1.000000e+00>
+// CHECK-DAG:     %[[INF:.+]] = ktn.constant dense<0x7F800000>
+// CHECK-DAG:     %[[LEAST:.+]] = ktn.constant dense<0xFF800000>
+// CHECK:         %[[SQUARE:.+]] = ktn.mul %[[X]], %[[X]]
+// CHECK:         %[[B:.+]] = ktn.mul %[[X]], %[[X]]
+// CHECK:         %[[CUBE:.+]] = ktn.mul %[[B]], %[[X]]
+// CHECK:         %[[S:.+]] = ktn.mul %[[X]], %[[X]]
+// CHECK:         %[[FOURTH:.+]] = ktn.mul %[[S]], %[[S]]
+// CHECK:         %[[INVERSE:.+]] = ktn.div %[[ONE]], %[[X]]
+// CHECK:         %[[ZERO:.+]] = ktn.add %[[X]], %{{.+}}
+// CHECK:         %[[SQRT:.+]] = ktn.sqrt %[[ZERO]]
+// CHECK:         %[[IS:.+]] = ktn.equal %[[X]], %[[LEAST]]
+// CHECK:         %[[ROOT:.+]] = ktn.select %[[IS]], %[[INF]], %[[SQRT]]
+// CHECK:         %[[OTHER:.+]] = ktn.pow %[[X]]
+// CHECK:         %[[HALF:.+]] = ktn.mul %[[H]], %[[H]]
+// CHECK:         %[[ROUNDED:.+]] = ktn.pow %[[H]]
+// CHECK:         return %[[SQUARE]], %[[CUBE]], %[[FOURTH]], %[[INVERSE]], %[[ROOT]], %[[OTHER]], %[[HALF]], %[[ROUNDED]]
+func.func @powers(%x: tensor<?x4xf32>, %h: tensor<4xbf16>) -> (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xbf16>, tensor<4xbf16>) {
+  %c2 = ktn.constant dense<2.0> : tensor<f32>
+  %c3 = ktn.constant dense<3.0> : tensor<4xf32>
+  %c4 = ktn.constant dense<4.0> : tensor<f32>
+  %m1 = ktn.constant dense<-1.0> : tensor<f32>
+  %half = ktn.constant dense<0.5> : tensor<f32>
+  %some = ktn.constant dense<2.3> : tensor<f32>
+  %h2 = ktn.constant dense<2.0> : tensor<bf16>
+  %h3 = ktn.constant dense<3.0> : tensor<bf16>
+  %0 = ktn.pow %x, %c2 : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xf32>
+  %1 = ktn.pow %x, %c3 : tensor<?x4xf32>, tensor<4xf32> -> tensor<?x4xf32>
+  %2 = ktn.pow %x, %c4 : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xf32>
+  %3 = ktn.pow %x, %m1 : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xf32>
+  %4 = ktn.pow %x, %half : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xf32>
+  %5 = ktn.pow %x, %some : tensor<?x4xf32>, tensor<f32> -> tensor<?x4xf32>
+  %6 = ktn.pow %h, %h2 : tensor<4xbf16>, tensor<bf16> -> tensor<4xbf16>
+  %7 = ktn.pow %h, %h3 : tensor<4xbf16>, tensor<bf16> -> tensor<4xbf16>
+  return %0, %1, %2, %3, %4, %5, %6, %7 : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xbf16>, tensor<4xbf16>
+}
+
+// The result has the shape of the exponent here.
+// CHECK-LABEL: func @more_than_x(
+// CHECK:         ktn.pow
+func.func @more_than_x(%x: tensor<f32>) -> tensor<4xf32> {
+  %c2 = ktn.constant dense<2.0> : tensor<4xf32>
+  %0 = ktn.pow %x, %c2 : tensor<f32>, tensor<4xf32> -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -18,6 +18,19 @@ static Row unary(std::string name, K::Tensor (*op)(const K::Tensor &),
   return row;
 }
 
+/// x to the power of a number that is known beforehand.
+static Row power(const std::string &name, double known) {
+  return {.name = "pow_" + name,
+          .shapes = {{tableBatch, 7, 5}},
+          .op = [known](const K::Tensors &x) { return K::pow(x[0], known); },
+          .formula =
+              [known](const std::vector<Values> &x) {
+                return generate(x[0].shape, [&](const K::Shape &index) {
+                  return std::pow(x[0][index], known);
+                });
+              }};
+}
+
 /// y[i] = f(a[i], b[i]), broadcast: equal shapes, then a vector, a scalar and
 /// two that both stretch.
 static std::vector<Row> binary(const std::string &name,
@@ -116,6 +129,14 @@ std::vector<Row> elementwiseRows() {
   add(binary(
       "pow", K::pow, [](double a, double b) { return std::pow(a, b); },
       positive));
+  // Products, quotients and roots in the place of a power, and a power.
+  for (Row row : {power("square", 2), power("cube", 3), power("fourth", 4),
+                  power("inverse", -1), power("root", 0.5),
+                  power("inverse_root", -0.5), power("others", 2.5)}) {
+    row.low = positive.low;
+    row.high = positive.high;
+    rows.push_back(std::move(row));
+  }
   add(binary("maximum", K::maximum,
              [](double a, double b) { return std::max(a, b); }));
   add(binary("minimum", K::minimum,
