@@ -21,6 +21,7 @@
 #include "passes/BandPlan.h"
 #include "passes/Bands.h"
 #include "passes/FoldPads.h"
+#include "passes/OpKinds.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -107,15 +108,13 @@ std::optional<Link> Bander::linkOf(func::CallOp call) {
   std::optional<KernelRows> rows = KernelRows::of(kernel);
   if (!rows)
     return std::nullopt;
-  // Of few channels sums are computed as they are.
-  constexpr int64_t fewestChannels = 8;
   Link link{call, std::move(*rows)};
   if (kernel->getAttrOfType<StringAttr>("ktn.kernel") == "conv")
     for (unsigned number = 0; number + 1 < call.getNumOperands(); ++number) {
       RowWindow window = link.rows.access(number).window;
       auto type = cast<RankedTensorType>(call.getOperand(number).getType());
       link.inTiles |= window.extent > 1 && window.factor == 1 &&
-                      type.getShape().back() >= fewestChannels;
+                      type.getShape().back() >= fewestChannelsOfTiles;
     }
   return link;
 }

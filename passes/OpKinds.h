@@ -17,6 +17,11 @@ bool followsRoot(mlir::Value value);
 /// Whether `generic` sums up products of its two inputs.
 bool isProduct(mlir::linalg::GenericOp generic);
 
+/// Channels from which on a sum over windows that overlap may be computed by
+/// tiles of the image, with fewer multiplications; of fewer it is made as it
+/// is.
+inline constexpr int64_t fewestChannelsOfTiles = 8;
+
 /// Whether the body of `generic` reads tensors at computed positions.
 bool readsElsewhere(mlir::linalg::GenericOp generic);
 

@@ -1,6 +1,8 @@
 //===- SplitGates.cpp - gates of a recurrent step as an axis --------------===//
 #include "passes/SplitGates.h"
 
+#include "passes/OpKinds.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -99,36 +101,33 @@ bool Splitter::isProductOfWeights() {
               .isFunctionOfDim(rows - 1);
 }
 
-/// Whether it is a sum over windows that overlap: tiles of the image, which the
-/// emitter may compute with fewer multiplications, gain more than gates that
-/// are read in registers, and have none.
+/// Whether it is a sum over windows that overlap, of channels enough to be
+/// computed by tiles of the image: that gains more than gates which are read in
+/// registers, and has none.
 bool Splitter::mayBeTransformed() {
-  constexpr int64_t fewestChannels =
-      8; // of fewer sums are computed as they are
   SmallVector<int64_t> extents = product.getStaticLoopRanges();
-  llvm::SmallDenseSet<unsigned> taps;
+  unsigned rows = product.getNumParallelLoops();
   AffineMap image =
       product.getMatchingIndexingMap(product.getDpsInputOperand(0));
+  llvm::SmallDenseSet<unsigned> taps;
   for (AffineExpr expr : image.getResults()) {
-    // Taps are neighbours, and so are windows.
     auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
     if (!sum || sum.getKind() != AffineExprKind::Add)
       continue;
+    // Taps are neighbours, and so are windows.
     auto left = dyn_cast<AffineDimExpr>(sum.getLHS());
     auto right = dyn_cast<AffineDimExpr>(sum.getRHS());
     if (!left || !right)
       continue;
-    unsigned rows = product.getNumParallelLoops();
     for (unsigned loop : {left.getPosition(), right.getPosition()})
       if (loop >= rows && extents[loop] > 1)
         taps.insert(loop);
   }
   int64_t channels = 1;
-  for (unsigned loop = product.getNumParallelLoops();
-       loop < product.getNumLoops(); ++loop)
+  for (unsigned loop = rows; loop < product.getNumLoops(); ++loop)
     if (!taps.contains(loop) && image.isFunctionOfDim(loop))
       channels = llvm::SaturatingMultiply<uint64_t>(channels, extents[loop]);
-  return !taps.empty() && channels >= fewestChannels;
+  return !taps.empty() && channels >= fewestChannelsOfTiles;
 }
 
 /// Notes that `use` reads the columns from `shift` on.

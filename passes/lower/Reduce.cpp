@@ -130,7 +130,8 @@ TypedAttr worstElement(Type type, bool isMax) {
 
 /// The first index of the last axis of `x` at which it is the extremum: that is
 /// reduced, and then the least index of an element that is equal to it, or of a
-/// NaN. Both go along vectors, which one reduction of two values does not.
+/// NaN. Both go along vectors, which one reduction of two values does not. What
+/// is computed again for the second is so by the same operations, and equal.
 Value firstOfExtrema(OpBuilder &b, Location loc, Value x,
                      const ReductionLoops &loops, bool isMax) {
   SmallVector<OpFoldResult> sizes = keptSizes(b, loc, x, loops.kept);
@@ -194,11 +195,12 @@ template <typename OpT, bool isMax> struct LowerArgExtremum : Lowering<OpT> {
     Value x = operands.getX();
     Type element = tensorType(x).getElementType();
     int64_t rank = tensorType(x).getRank();
-    ReductionLoops loops(b, rank, static_cast<int64_t>(op.getAxis()));
+    auto axis = static_cast<int64_t>(op.getAxis());
+    ReductionLoops loops(b, rank, axis);
     // Of short rows, rows lie across vectors, and are read once.
     constexpr int64_t longRow = 16;
-    int64_t extent = tensorType(x).getDimSize(int64_t(op.getAxis()));
-    if (static_cast<int64_t>(op.getAxis()) == rank - 1 &&
+    int64_t extent = tensorType(x).getDimSize(axis);
+    if (axis == rank - 1 &&
         (ShapedType::isDynamic(extent) || extent >= longRow))
       return createReshape(b, loc, firstOfExtrema(b, loc, x, loops, isMax),
                            type);
